@@ -1,0 +1,244 @@
+package timeoutcfg
+
+import (
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	duetimev1 "github.com/duetime/duetime/proto/duetime/v1"
+)
+
+// FromProto makes a policy of a message, as one that a control plane sends. It
+// refuses what [Parse] refuses in the same policy written in JSON, with the same
+// paths, and fields that this version does not know. A nil message sets nothing.
+//
+// It returns a policy or, if anything is wrong, an [*Error] with every problem;
+// never both, and never neither. The message is not kept.
+func FromProto(p *duetimev1.TimeoutPolicy) (*Policy, error) {
+	b := &builder{}
+	policy := b.build(p, nil)
+
+	if len(b.faults) > 0 {
+		return nil, newError(b.faults, nil)
+	}
+
+	return policy, nil
+}
+
+// builder makes a policy of messages and checks them on the way. Whatever a
+// policy is made of passes through here.
+type builder struct {
+	broken fieldSet // what the decoder could not read
+	faults []fault
+}
+
+// build makes a policy of the value of timeoutPolicy and of gRPC's own
+// methodConfig; each may be nil. The policy is good only if b has no faults
+// afterwards.
+func (b *builder) build(m *duetimev1.TimeoutPolicy, native *duetimev1.SidePolicy) *Policy {
+	p := &Policy{}
+
+	if d := m.GetDefaultTimeout(); d != nil {
+		at := place{section: sectionDefault}
+		p.defaultTimeout = setting{timeout: b.timeout(d, at.path(), false), place: at}
+	}
+
+	if m != nil {
+		b.unknownFields(m, (*path)(nil).member(keyTimeoutPolicy))
+	}
+
+	p.consumer = b.side(p, m.GetConsumer(), sectionConsumer)
+	p.provider = b.side(p, m.GetProvider(), sectionProvider)
+
+	for sc, s := range b.side(p, native, sectionNative) {
+		winner, taken := p.provider[sc]
+		if !taken {
+			p.provider[sc] = s
+
+			continue
+		}
+
+		p.note(Shadowed, s.place.path(), "the timeout never counts: "+winner.place.path().String()+
+			" sets the same scope (for clients without duetime it does count)")
+	}
+
+	if m != nil && p.setsNothing() && len(p.notes) == 0 {
+		p.note(Useless, (*path)(nil).member(keyTimeoutPolicy), "the policy sets nothing")
+	}
+
+	p.compile()
+
+	return p
+}
+
+func (p *Policy) note(kind FindingKind, at *path, message string) {
+	p.notes = append(p.notes, Finding{Path: at.String(), Kind: kind, Message: message})
+}
+
+// side returns what one side sets; never nil.
+func (b *builder) side(p *Policy, m *duetimev1.SidePolicy, sec section) settings {
+	set := settings{}
+	if m == nil {
+		return set
+	}
+
+	at := sec.path()
+	b.unknownFields(m, at)
+
+	// Where each name stands first, be anything set there or not.
+	named := make(map[scope]place, len(m.GetMethodConfig()))
+
+	if timeout, ok := b.limit(m, at); ok {
+		own := place{section: sec, own: true, unlimited: m.GetTimeout() == nil}
+		named[scope{}] = own
+		set[scope{}] = setting{timeout: timeout, place: own}
+	} else if sec != sectionNative && len(m.GetMethodConfig()) == 0 {
+		p.note(Useless, at, "the side sets nothing")
+	}
+
+	for i, entry := range m.GetMethodConfig() {
+		at := at.member(keyMethodConfig).element(i)
+		timeout, ok := b.entry(entry, at, sec)
+
+		if !ok && sec != sectionNative {
+			p.note(Useless, at, "the entry sets neither timeout nor unlimited; it says nothing and hides nothing")
+		}
+
+		names := at.member(keyName)
+
+		for j, name := range entry.GetName() {
+			sc, good := b.name(name, names.element(j), named)
+			if !good {
+				continue
+			}
+
+			here := place{section: sec, entry: i, name: j}
+			named[sc] = here
+
+			if ok {
+				set[sc] = setting{timeout: timeout, place: here}
+			}
+		}
+	}
+
+	return set
+}
+
+// entry checks an entry of methodConfig but for its names, and returns its
+// limit (0: unlimited) if it sets one.
+func (b *builder) entry(m *duetimev1.MethodTimeout, at *path, sec section) (timeout time.Duration, ok bool) {
+	if m == nil {
+		b.fault(at, "is nil, not an entry", "leave it out")
+
+		return 0, false
+	}
+
+	b.unknownFields(m, at)
+
+	if names := at.member(keyName); sec != sectionNative && len(m.GetName()) == 0 && !b.broken.touches(names) {
+		b.fault(names, "the entry names nothing, so it counts for no call",
+			`write the services and methods that it is about, such as "name": `+
+				"["+exampleTable["duetime.v1.MethodName"]+"], or [{}] for all calls")
+	}
+
+	return b.limit(m, at)
+}
+
+// limiter is what a side and an entry have in common.
+type limiter interface {
+	GetTimeout() *durationpb.Duration
+	GetUnlimited() bool
+}
+
+// limit returns the limit (0: unlimited) of a side or an entry, if it sets one.
+func (b *builder) limit(m limiter, at *path) (timeout time.Duration, ok bool) {
+	d := m.GetTimeout()
+	if d == nil {
+		return 0, m.GetUnlimited()
+	}
+
+	timeoutAt := at.member(keyTimeout)
+	if m.GetUnlimited() {
+		b.fault(at.member(keyUnlimited), "calls cannot be unlimited and have the limit of "+timeoutAt.String()+" too",
+			"keep one of the two")
+	}
+
+	return b.timeout(d, timeoutAt, true), true
+}
+
+// timeout checks a duration that is set. unlimited tells whether the key of that
+// name may stand beside it.
+func (b *builder) timeout(d *durationpb.Duration, at *path, unlimited bool) time.Duration {
+	timeout, why := makeDuration(d.GetSeconds(), int64(d.GetNanos()))
+	shown := "{seconds: " + strconv.FormatInt(d.GetSeconds(), 10) + ", nanos: " + strconv.Itoa(int(d.GetNanos())) + "}"
+
+	if why != durationGood {
+		reason, advice := timeoutFault(why, shown, "", unlimited)
+		b.fault(at, reason, advice)
+	} else if d.CheckValid() != nil { // nanos of a second or more, or of another sign than the seconds
+		b.fault(at, shown+" is no valid google.protobuf.Duration", "write nanos from 0 to 999999999")
+	}
+
+	return timeout
+}
+
+// name checks one name of an entry. It reports false if the name cannot be
+// taken; otherwise the scope is not in named.
+func (b *builder) name(m *duetimev1.MethodName, at *path, named map[scope]place) (scope, bool) {
+	if m == nil {
+		b.fault(at, "is nil, not a name", "leave it out")
+
+		return scope{}, false
+	}
+
+	b.unknownFields(m, at)
+
+	if b.broken.touches(at) {
+		return scope{}, false
+	}
+
+	sc := scope{service: m.GetService(), method: m.GetMethod()}
+	good := true
+
+	if sc.service == "" && sc.method != "" {
+		b.fault(at.member(keyService), "is not set, but "+at.member(keyMethod).String()+" is; a method belongs to a service",
+			"write the service's full name, such as "+exampleTable["duetime.v1.MethodName.service"])
+
+		good = false
+	}
+
+	if reason, advice := checkService(sc.service); reason != "" {
+		b.fault(at.member(keyService), reason, advice)
+
+		good = false
+	}
+
+	if reason, advice := checkMethod(sc.method); reason != "" {
+		b.fault(at.member(keyMethod), reason, advice)
+
+		good = false
+	}
+
+	if first, twice := named[sc]; good && twice {
+		b.fault(at, "names "+sc.String()+" again, after "+first.path().String(), "keep one of the two")
+
+		good = false
+	}
+
+	return sc, good
+}
+
+// unknownFields reports fields that a newer schema may have. To ignore them
+// could mean to ignore a limit, as with an unknown key in JSON.
+func (b *builder) unknownFields(m proto.Message, at *path) {
+	if len(m.ProtoReflect().GetUnknown()) > 0 {
+		b.fault(at, "the message has fields that this version of duetime does not know",
+			"leave them out, or use a version that knows them")
+	}
+}
+
+func (b *builder) fault(at *path, reason, advice string) {
+	b.faults = append(b.faults, fault{at: at, offset: unknownOffset, reason: reason, advice: advice})
+}

@@ -1,0 +1,158 @@
+package timeoutcfg
+
+import "time"
+
+// hardCodedDefault is the limit of a call about which nobody wrote anything:
+// Dubbo's DEFAULT_TIMEOUT of 1000 ms.
+const hardCodedDefault = time.Second
+
+// Policy says how long each call may take. It comes from [Parse], [FromProto]
+// or [Merge], never changes afterwards and is safe for concurrent use. A nil
+// *Policy and the zero Policy set nothing: every method works on them, and every
+// call resolves to the hard-coded default of one second.
+type Policy struct {
+	defaultTimeout setting // its timeout is 0 when none was written
+
+	// What each side set. The provider's holds gRPC's own methodConfig timeouts
+	// too.
+	consumer, provider settings
+
+	// The winners of the above, so that Resolve looks up two strings at most.
+	// The keys are full methods ("/com.foo.BarService/SayHello") and services.
+	methods, services map[string]Resolution
+
+	// What a call gets that no method or service entry is about. The zero value
+	// stands for the hard-coded default: a written default is never 0.
+	fallback Resolution
+
+	// The JSON for gRPC; empty when there is nothing in it.
+	grpcJSON string
+
+	// What Check tells of things that left no setting behind.
+	notes []Finding
+}
+
+// Resolution is the limit of a call as the policy sees it.
+type Resolution struct {
+	// Timeout is the time that the call may take. 0: it has no time limit.
+	Timeout time.Duration
+	// Level is the level that set it: one from LevelDefault to
+	// LevelConsumerMethod.
+	Level Level
+}
+
+// settings are the limits that one side set. A scope of which the side says
+// nothing is not in the map.
+type settings map[scope]setting
+
+// scope is what a setting is about: one method, a service (no method), or, when
+// both are empty, every call.
+type scope struct{ service, method string }
+
+// setting is a limit that somebody wrote.
+type setting struct {
+	timeout time.Duration // 0: unlimited
+	place   place
+}
+
+// Default returns the limit of a call for which no other level is set, and
+// whether it was written. It is one second and false where it was not: the
+// hard-coded default, which has less weight than a written one (it never
+// applies to a stream, and a deadline in the caller's context replaces it).
+func (p *Policy) Default() (d time.Duration, written bool) {
+	if p == nil || p.defaultTimeout.timeout == 0 {
+		return hardCodedDefault, false
+	}
+
+	return p.defaultTimeout.timeout, true
+}
+
+// ServiceConfig returns the service config for gRPC, as for
+// grpc.WithDefaultServiceConfig: the JSON that was parsed without timeoutPolicy
+// and without the timeouts in methodConfig, which gRPC would enforce whatever
+// the policy decides. All else stays byte for byte what it was, an entry that
+// is left with only a name included: in gRPC the entry of a method hides the
+// entry of its service.
+//
+// It returns "{}" when nothing is left that could tell gRPC anything, and for
+// policies from [FromProto]. Of a policy from [Merge] it is the local service
+// config, or the published one where the local one is "{}".
+func (p *Policy) ServiceConfig() string {
+	if p == nil || p.grpcJSON == "" {
+		return "{}"
+	}
+
+	return p.grpcJSON
+}
+
+// hardCoded returns the resolution of a call about which nobody wrote anything.
+func hardCoded() Resolution {
+	return Resolution{Timeout: hardCodedDefault, Level: LevelDefault}
+}
+
+// compile fills what Resolve reads from what the sides set. Each level is put
+// over the one that it beats.
+func (p *Policy) compile() {
+	p.methods, p.services = map[string]Resolution{}, map[string]Resolution{}
+	if d, written := p.Default(); written {
+		p.fallback = Resolution{Timeout: d, Level: LevelDefault}
+	}
+
+	p.overlay(p.provider, false)
+	p.overlay(p.consumer, true)
+}
+
+func (p *Policy) overlay(s settings, consumer bool) {
+	for sc, set := range s {
+		r := Resolution{Timeout: set.timeout, Level: sc.level(consumer)}
+		switch {
+		case sc.method != "":
+			p.methods[sc.fullMethod()] = r
+		case sc.service != "":
+			p.services[sc.service] = r
+		default:
+			p.fallback = r
+		}
+	}
+}
+
+// setsNothing reports whether the policy leaves every call to the hard-coded
+// default.
+func (p *Policy) setsNothing() bool {
+	return len(p.consumer) == 0 && len(p.provider) == 0 && p.defaultTimeout.timeout == 0
+}
+
+// fullMethod returns the name by which gRPC calls the method of the scope.
+func (s scope) fullMethod() string {
+	return "/" + s.service + "/" + s.method
+}
+
+// String names the scope in a message.
+func (s scope) String() string {
+	switch {
+	case s.method != "":
+		return quote(s.fullMethod())
+	case s.service != "":
+		return "service " + quote(s.service)
+	default:
+		return "all calls"
+	}
+}
+
+// level returns the level at which a side sets the scope.
+func (s scope) level(consumer bool) Level {
+	level := LevelProvider
+
+	switch {
+	case s.method != "":
+		level = LevelProviderMethod
+	case s.service != "":
+		level = LevelProviderService
+	}
+
+	if consumer {
+		level++ // the consumer's level is the one above the provider's
+	}
+
+	return level
+}
