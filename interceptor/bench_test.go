@@ -1,0 +1,101 @@
+package interceptor_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/timeout"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/proto"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+
+	"github.com/duetime/duetime/interceptor"
+	"github.com/duetime/duetime/internal/testserver"
+)
+
+// peers are the interceptors that are measured side by side, in one run: none, the
+// one people use today just to set a deadline, and ours.
+func peers(tb testing.TB) []struct {
+	name  string
+	unary grpc.UnaryClientInterceptor
+} {
+	tb.Helper()
+	return []struct {
+		name  string
+		unary grpc.UnaryClientInterceptor
+	}{
+		{"none", passOn},
+		{"timeout", timeout.UnaryClientInterceptor(3 * time.Second)},
+		{"duetime", interceptor.UnaryClientInterceptor(parse(tb, within3s))},
+	}
+}
+
+func passOn(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return invoker(ctx, method, req, reply, cc, opts...)
+}
+
+const benchMethod = "/grpc.testing.TestService/UnaryCall"
+
+// The interceptor's own work: what stands in for gRPC encodes the request with the
+// call's codec, reads its bytes once, and derives and ends a context.
+func BenchmarkInterceptor(b *testing.B) {
+	req := &testpb.SimpleRequest{Payload: &testpb.Payload{Body: make([]byte, 64)}}
+	for _, peer := range peers(b) {
+		b.Run("peer="+peer.name, func(b *testing.B) {
+			ctx, cancel := context.WithCancel(b.Context())
+			defer cancel()
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := peer.unary(ctx, benchMethod, req, nil, nil, standIn); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func standIn(ctx context.Context, _ string, req, _ any, _ *grpc.ClientConn, opts ...grpc.CallOption) error {
+	_, cancel := context.WithCancel(ctx)
+	defer cancel()
+	codec := encoding.GetCodecV2(proto.Name)
+	for _, o := range opts {
+		if o, ok := o.(grpc.ForceCodecV2CallOption); ok {
+			codec = o.CodecV2
+		}
+	}
+	data, err := codec.Marshal(req)
+	if err != nil {
+		return err
+	}
+	data.Ref()
+	for _, b := range data {
+		_ = b.ReadOnlyData()
+	}
+	data.Free()
+	data.Free()
+	return nil
+}
+
+// Whole calls over loopback, 32 callers on each processor.
+func BenchmarkRoundTrip(b *testing.B) {
+	for _, peer := range peers(b) {
+		b.Run("peer="+peer.name, func(b *testing.B) {
+			server := testserver.New(b, testserver.TCP, testserver.Echo)
+			client := testpb.NewTestServiceClient(server.Dial(grpc.WithChainUnaryInterceptor(peer.unary)))
+			req := &testpb.SimpleRequest{Payload: &testpb.Payload{Body: make([]byte, 64)}}
+			b.ReportAllocs()
+			b.SetParallelism(32)
+			b.ResetTimer()
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if _, err := client.UnaryCall(b.Context(), req); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+		})
+	}
+}

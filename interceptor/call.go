@@ -1,0 +1,208 @@
+package interceptor
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/duetime/duetime/internal/futuremap"
+	"github.com/duetime/duetime/timeoutcfg"
+)
+
+// call is one call in flight: its limit, its future, and the witnesses of what
+// became of its request. It is one object, since there is one for every call of a
+// fleet; the witnesses are the same object under other types.
+type call struct {
+	id       int64
+	timeouts *Timeouts
+	method   string
+	typ      interceptors.GRPCType
+	conn     *grpc.ClientConn // nil for an in-process channel
+	start    time.Time
+	limit    limit
+
+	context context.Context // what the call gets
+	ender   callContext     // ends it
+
+	codec       messageCodec // nil: left to gRPC, no witness
+	codecName   string
+	credentials credentials.PerRPCCredentials // the user's; nil: none
+	lastByte    lastByte
+	seen        sightings
+
+	// header and trailer are for gRPC to write and for the finishWitness to read,
+	// and nobody else.
+	header, trailer metadata.MD
+
+	// expiry is what was known when the time was up. It is written by whoever
+	// expires the call, before the context ends, and read after that.
+	expiry *ending
+
+	// answered is what was known when gRPC had ended the call, and completed tells
+	// that this completed it. Written by the one who calls complete first.
+	answered  *ending
+	completed bool
+}
+
+// ending is what was known of a call at its end.
+type ending struct {
+	at    time.Time
+	limit limit // the call's, but for one case in expire
+	seen  sighting
+}
+
+// endingNow takes down what is known now.
+func (c *call) endingNow() *ending {
+	return &ending{at: time.Now(), limit: c.limit, seen: c.seen.now()}
+}
+
+// newCall prepares a call. It is not in flight yet.
+func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.GRPCType, conn *grpc.ClientConn, o *callOptions) *call {
+	policy := t.policy.Load()
+	resolved, written := policy.Resolve(method), true
+	if resolved.Level == timeoutcfg.LevelDefault {
+		_, written = policy.Default()
+	}
+	if !written && typ != interceptors.Unary {
+		resolved.Timeout = 0 // a default that nobody wrote must not kill a watch
+	}
+	c := &call{
+		id:          futuremap.NextID(),
+		timeouts:    t,
+		method:      method,
+		typ:         typ,
+		conn:        conn,
+		start:       time.Now(),
+		codec:       o.messageCodec(),
+		codecName:   o.codecName,
+		credentials: o.credentials,
+	}
+	deadline, hasDeadline := ctx.Deadline()
+	c.limit = decideLimit(c.start, resolved, written, o.limit, deadline, hasDeadline)
+	c.context = c.ender.derive(ctx, c.limit.at)
+	c.seen.unary = typ == interceptors.Unary
+	c.seen.retained = o.retryBuffer >= messageHeaderSize
+	return c
+}
+
+// messageHeaderSize is the length of the header before each message. For an empty
+// request it is all that gRPC keeps for a retry.
+const messageHeaderSize = 5
+
+// witnessed returns opts with the witnesses behind them: where gRPC lets the last
+// option win, ours does, and stands for the user's.
+func (c *call) witnessed(opts []grpc.CallOption, onFinish func(error)) []grpc.CallOption {
+	all := make([]grpc.CallOption, len(opts), len(opts)+5)
+	copy(all, opts)
+	if c.codec != nil {
+		all = append(all, grpc.ForceCodecV2CallOption{CodecV2: (*codecWitness)(c)})
+	}
+	return append(all,
+		grpc.PerRPCCredsCallOption{Creds: (*credentialsWitness)(c)},
+		grpc.HeaderCallOption{HeaderAddr: &c.header},
+		grpc.TrailerCallOption{TrailerAddr: &c.trailer},
+		grpc.OnFinishCallOption{OnFinish: onFinish},
+	)
+}
+
+// begin puts the call in flight: from here on exactly one event completes it. The
+// function that it returns undoes the tie to the caller's context.
+func (c *call) begin() (release func() bool) {
+	left := time.Duration(0)
+	if c.limit.exists() {
+		// The timer cannot be told a limit in the past; zero would mean none.
+		left = max(c.limit.had-time.Since(c.start), 1)
+	}
+	c.timeouts.calls.Register(c.id, c, left)
+	if c.ender.parent.Done() == nil {
+		return func() bool { return true }
+	}
+	return context.AfterFunc(c.ender.parent, c.parentEnded)
+}
+
+// complete is called when gRPC has ended the call. It reports whether that is what
+// completed the call; if not, it returns when whoever did has written down all.
+func (c *call) complete() bool {
+	if c.timeouts.calls.Complete(c.id) {
+		c.answered, c.completed = c.endingNow(), true
+		c.ender.end(context.Canceled, nil)
+		return true
+	}
+	// Whoever was first ends the context when all is written down.
+	<-c.ender.done
+	return c.completed
+}
+
+// parentEnded completes the call because its caller's context has ended. When
+// that is the deadline which is the call's limit, it is the same expiry that the
+// timer is about to report.
+func (c *call) parentEnded() {
+	err := c.ender.parent.Err()
+	if errors.Is(err, context.DeadlineExceeded) {
+		c.timeouts.calls.Expire(c.id)
+		return
+	}
+	if c.timeouts.calls.Drop(c.id) {
+		c.ender.end(err, nil)
+	}
+}
+
+// expire is called once the call has left the table because its time was up.
+func (c *call) expire() {
+	e := c.endingNow()
+	if !c.limit.exists() || e.at.Before(c.limit.at) {
+		// The caller's context had a deadline that it did not tell.
+		e.limit = limit{at: e.at, had: e.at.Sub(c.start), level: timeoutcfg.LevelContext}
+	}
+	c.expiry = e
+	// gRPC has not returned, so what it writes at the end is still missing. The
+	// caller gets another error than the one that stands here as the cause.
+	c.ender.end(context.DeadlineExceeded, c.explain(e, c.evidenceAt(e), context.DeadlineExceeded))
+}
+
+// snapshot returns what InFlight shows.
+func (c *call) snapshot() Call {
+	seen := c.seen.now()
+	return Call{
+		ID: c.id, Method: c.method, Type: c.typ, Target: c.target(),
+		Start: c.start, Sent: seen.sent, Limit: c.limit.had, Level: c.limit.level,
+		Attempts: seen.begun(), Local: seen.local, Remote: seen.remote,
+	}
+}
+
+func (c *call) target() string {
+	if c.conn == nil {
+		return ""
+	}
+	return c.conn.CanonicalTarget()
+}
+
+// begun returns the number of attempts. An interceptor further in may keep our
+// credentials from gRPC: what got a stream was an attempt all the same.
+func (s *sighting) begun() int {
+	if s.attempts == 0 && s.encoded {
+		return 1
+	}
+	return s.attempts
+}
+
+// Call is a call in flight, as [Timeouts.InFlight] found it.
+type Call struct {
+	ID     int64                 // unique in the process, never reused
+	Method string                // "/com.foo.BarService/SayHello"
+	Type   interceptors.GRPCType // "unary" or one of the three kinds of stream
+	Target string                // the channel's; empty for an in-process channel
+	Start  time.Time
+	Sent   time.Time        // when the last attempt's request had left; zero: not yet
+	Limit  time.Duration    // the time the call has from Start; 0: no limit
+	Level  timeoutcfg.Level // who set the limit
+
+	Attempts      int      // begun on a connection; 0: none yet
+	Local, Remote net.Addr // of the last attempt; nil before the first
+}

@@ -1,0 +1,151 @@
+package interceptor
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+type contextKey struct{}
+
+func newCallContext(parent context.Context, deadline time.Time) (*callContext, context.Context) {
+	c := new(callContext)
+	return c, c.derive(parent, deadline)
+}
+
+func TestCallContextBeforeItsEnd(t *testing.T) {
+	t.Parallel()
+	parent := context.WithValue(t.Context(), contextKey{}, "value")
+	deadline := time.Now().Add(time.Hour)
+	c, ctx := newCallContext(parent, deadline)
+	defer c.end(context.Canceled, nil)
+	if got, ok := ctx.Deadline(); !ok || !got.Equal(deadline) {
+		t.Errorf("Deadline = %v, %v; want %v", got, ok, deadline)
+	}
+	if ctx.Err() != nil || context.Cause(ctx) != nil {
+		t.Errorf("Err = %v and Cause = %v before the end", ctx.Err(), context.Cause(ctx))
+	}
+	select {
+	case <-ctx.Done():
+		t.Error("done before the end")
+	default:
+	}
+	if got := ctx.Value(contextKey{}); got != "value" {
+		t.Errorf("Value = %v, want the parent's", got)
+	}
+}
+
+func TestCallContextWithoutLimitHasTheParentsDeadline(t *testing.T) {
+	t.Parallel()
+	c, ctx := newCallContext(t.Context(), time.Time{})
+	defer c.end(context.Canceled, nil)
+	if _, ok := ctx.Deadline(); ok {
+		t.Error("a deadline without a limit")
+	}
+	parent, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	c, ctx = newCallContext(parent, time.Time{})
+	defer c.end(context.Canceled, nil)
+	want, _ := parent.Deadline()
+	if got, ok := ctx.Deadline(); !ok || !got.Equal(want) {
+		t.Errorf("Deadline = %v, %v; want the parent's %v", got, ok, want)
+	}
+}
+
+// derivations are ways in which interceptors and gRPC make contexts from the
+// call's.
+func derivations() map[string]func(context.Context) (context.Context, context.CancelFunc) {
+	return map[string]func(context.Context) (context.Context, context.CancelFunc){
+		"itself":     func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} },
+		"WithCancel": context.WithCancel,
+		"WithTimeout": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, 24*time.Hour)
+		},
+		"WithCancel of WithValue": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithCancel(context.WithValue(ctx, contextKey{}, 1))
+		},
+	}
+}
+
+// They must follow at once, with the same error and the cause.
+func TestContextsOfACallFollow(t *testing.T) {
+	t.Parallel()
+	cause := &TimeoutError{CallID: 7}
+	for name, derive := range derivations() {
+		for _, late := range []bool{false, true} {
+			if late {
+				name += ", made after the end"
+			}
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					parent, cancelParent := context.WithCancel(t.Context())
+					defer cancelParent()
+					c, ctx := newCallContext(parent, time.Now().Add(time.Hour))
+					var child context.Context
+					var cancel context.CancelFunc
+					if !late {
+						child, cancel = derive(ctx)
+					}
+					c.end(context.DeadlineExceeded, cause)
+					if late {
+						child, cancel = derive(ctx)
+					}
+					defer cancel()
+					if err := child.Err(); !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("Err = %v, want DeadlineExceeded", err)
+					}
+					if got := context.Cause(child); got != error(cause) {
+						t.Errorf("Cause = %v, want the call's", got)
+					}
+					<-child.Done()
+				})
+			})
+		}
+	}
+}
+
+// Otherwise each call of a program whose interceptors add metadata would cost a
+// goroutine.
+func TestContextsOfACallNeedNoGoroutine(t *testing.T) { //nolint:paralleltest // it counts goroutines
+	for name, derive := range derivations() {
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // it counts goroutines
+			before := runtime.NumGoroutine()
+			for range 100 {
+				c, ctx := newCallContext(t.Context(), time.Now().Add(time.Hour))
+				_, cancel := derive(ctx)
+				defer cancel()
+				defer c.end(context.Canceled, nil)
+			}
+			if after := runtime.NumGoroutine(); after >= before+100 {
+				t.Errorf("%d goroutines for 100 contexts", after-before)
+			}
+		})
+	}
+}
+
+func TestCallContextKeepsItsFirstEnd(t *testing.T) {
+	t.Parallel()
+	c, ctx := newCallContext(t.Context(), time.Now())
+	cause := &TimeoutError{CallID: 1}
+	c.end(context.DeadlineExceeded, cause)
+	c.end(context.Canceled, nil)
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) || context.Cause(ctx) != error(cause) {
+		t.Errorf("Err = %v, Cause = %v; want those of the first end", ctx.Err(), context.Cause(ctx))
+	}
+}
+
+func TestCallContextShowsTheCallersCause(t *testing.T) {
+	t.Parallel()
+	why := errors.New("the user went away")
+	parent, cancel := context.WithCancelCause(t.Context())
+	c, ctx := newCallContext(parent, time.Now().Add(time.Hour))
+	cancel(why)
+	c.end(parent.Err(), nil)
+	if !errors.Is(ctx.Err(), context.Canceled) || !errors.Is(context.Cause(ctx), why) {
+		t.Errorf("Err = %v, Cause = %v; want the caller's", ctx.Err(), context.Cause(ctx))
+	}
+}

@@ -1,0 +1,35 @@
+// Package interceptor makes the timeouts of gRPC calls explain themselves: whose
+// fault, why, and who set the limit.
+//
+// A [Timeouts] holds the policy (package timeoutcfg) that decides how long each
+// call may take, and gives the interceptor that applies it:
+//
+//	policy, err := timeoutcfg.Parse(serviceConfigJSON)
+//	…
+//	conn, err := grpc.NewClient(target, creds, interceptor.New(policy).DialOptions()...)
+//
+// A call that runs out of time returns a [TimeoutError]. It is an ordinary gRPC
+// error with the code DEADLINE_EXCEEDED, so nothing that knows only gRPC changes.
+//
+// # How it knows
+//
+// The interceptor adds witnesses to each call, as gRPC's own call options: a codec
+// around the call's codec, which learns when the transport takes the last byte of
+// the request; call credentials around the call's credentials, which learn of each
+// attempt and its addresses; and targets for the header and the trailer. What the
+// caller gave keeps its meaning. The verdict is a pure function of what they have
+// seen by the time the limit passed, never of the text or the code of gRPC's error,
+// with one exception that the message admits ("evidence: gRPC's text").
+//
+// # In a chain
+//
+// A retry interceptor outside of ours begins a call of its own for each attempt,
+// each with its own limit; inside of ours, all its attempts share one limit. The
+// deadline travels to the server in either case.
+//
+// # Futures
+//
+// Every call is a future, completed by exactly one event: its answer, its limit,
+// its caller's cancellation or the end of its connection. A synchronous call waits
+// for it; [Async] returns it.
+package interceptor

@@ -1,0 +1,178 @@
+package interceptor
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+)
+
+// sightings is what the witnesses have seen of one call. They speak on many
+// goroutines (the caller's, the transport's writer, a hedging interceptor's), also
+// after the call.
+type sightings struct {
+	// retained says that gRPC keeps a reference to the request for retries once it
+	// is handed over. Set before the call begins.
+	retained bool
+
+	// unary says that the call has one request: when another one is encoded, an
+	// interceptor further in has begun the call again. Set before the call begins.
+	unary bool
+
+	mu sync.Mutex
+	sighting
+	messages []*lastByte // that gRPC holds and may send (again); guarded by mu
+	first    [1]*lastByte
+}
+
+// sighting is a consistent reading of [sightings], all guarded by its mu.
+type sighting struct {
+	attempts   int       // begun on a connection
+	local      net.Addr  // of the last attempt
+	remote     net.Addr  // of the last attempt
+	stream     bool      // the last attempt got a stream
+	encoded    bool      // a request was encoded, hence some attempt got a stream
+	size       int       // bytes of the message encoded last
+	untaken    int       // messages of the last attempt whose last byte was not taken
+	sent       time.Time // when untaken last became zero; zero: never yet
+	compressed bool      // sent is when the message was compressed
+	answering  bool      // a response was decoded since the message encoded last
+
+	// What the user of a stream is about.
+	sends              int  // calls of SendMsg
+	sending, receiving int  // calls under way, to send and to get something
+	closed             bool // there is nothing more to send
+
+	told bool // gRPC has called our OnFinish: it had our options
+
+	// What gRPC wrote when it was finished with the last stream that it got.
+	finished bool // there was such a stream
+	trailer  bool // it ended with a trailer that says something: an answer
+	spoke    bool // a server sent a header or such a trailer on it
+}
+
+// owing reports whether the user of a stream owed the server something: a message
+// that is being sent, or the next one, as long as the stream may have more and its
+// user does not wait for an answer.
+func (s *sighting) owing() bool {
+	return s.sending > 0 || !s.closed && s.receiving == 0
+}
+
+// now returns what was seen so far.
+func (s *sightings) now() sighting {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sighting
+}
+
+// credentialsWitness is a call as credentials.PerRPCCredentials: the user's, if
+// there are any, which gRPC asks at the beginning of every attempt.
+type credentialsWitness call
+
+// GetRequestMetadata returns the user's headers, or none. gRPC calls it when a
+// connection was picked and before it waits for a stream slot; on a retry under
+// the stream's lock, so it must not touch the stream.
+func (w *credentialsWitness) GetRequestMetadata(ctx context.Context, uri ...string) (map[string]string, error) {
+	w.seen.noteAttempt(ctx)
+	if w.credentials == nil {
+		return nil, nil //nolint:nilnil // no headers and no error is what the interface means by this
+	}
+	return w.credentials.GetRequestMetadata(ctx, uri...)
+}
+
+// RequireTransportSecurity is the user's decision: false without credentials of
+// theirs, which adds no header that could be stolen.
+func (w *credentialsWitness) RequireTransportSecurity() bool {
+	return w.credentials != nil && w.credentials.RequireTransportSecurity()
+}
+
+// finishWitness looks at what gRPC has written, on the goroutine that wrote it: an
+// interceptor further in may have left a run of the call behind, which writes late.
+type finishWitness call
+
+func (w *finishWitness) onFinish(error) {
+	w.seen.noteTold()
+	w.seen.noteFinish(w.header, w.trailer)
+}
+
+func (s *sightings) noteTold() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = true
+}
+
+// noteFinish takes the header and the trailer as gRPC's options leave them: nil
+// where there was no stream, or no header on it.
+func (s *sightings) noteFinish(header, trailer metadata.MD) {
+	if trailer == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finished = true
+	s.trailer = len(trailer) > 0
+	s.spoke = s.trailer || header != nil
+}
+
+func (s *sightings) noteAttempt(ctx context.Context) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.attempts++
+	if p, ok := peer.FromContext(ctx); ok {
+		s.local, s.remote = p.LocalAddr, p.Addr
+	}
+	s.stream, s.sent = false, time.Time{}
+	if s.compressed {
+		// gRPC keeps the compressed request, which no witness watches. That it is
+		// handed over again is all there is to know.
+		s.stream, s.sent = true, now
+	}
+	s.untaken = len(s.messages)
+	for _, m := range s.messages {
+		m.resent, m.taken, m.refs, m.reads, m.copiedOut = true, false, 0, 0, 0
+	}
+}
+
+// noteTrailer asks a stream that is over for its trailer, if gRPC has not told yet.
+func (s *sightings) noteTrailer(trailer func() metadata.MD) {
+	if finished := s.now().finished; !finished {
+		s.noteFinish(nil, trailer())
+	}
+}
+
+// noteOpened sees that a stream is open. As long as there is no message, all that
+// the client had to send is sent.
+func (s *sightings) noteOpened() {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stream = true
+	if !s.encoded {
+		s.sent = now
+	}
+}
+
+func (s *sightings) noteSending(change int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sending += change
+	if change > 0 {
+		s.sends++
+	}
+}
+
+func (s *sightings) noteReceiving(change int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.receiving += change
+}
+
+func (s *sightings) noteClosed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+}

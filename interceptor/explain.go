@@ -1,0 +1,208 @@
+package interceptor
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/duetime/duetime/timeoutcfg"
+)
+
+// settle says what the caller is told instead of err, which gRPC has returned; nil:
+// err it is.
+func (c *call) settle(err error, req any) error {
+	completed := c.complete()
+	var inner *TimeoutError
+	switch {
+	case errors.As(err, &inner):
+		return nil // explained already, by an interceptor further in
+	case c.expiry != nil:
+		return c.fail(c.expired(err), req)
+	case !isDeadlineExceeded(err):
+		return nil
+	case completed:
+		return c.fail(c.exceededEarly(err), req)
+	default:
+		// The caller cancelled first. At the same moment the server's end saw our
+		// deadline, and gRPC took its reaction for one.
+		return status.FromContextError(c.ender.Err()).Err()
+	}
+}
+
+// fail reports a timeout to those who want to know and returns it. req is nil for a
+// stream, which has no one request.
+func (c *call) fail(te *TimeoutError, req any) error {
+	if render := c.timeouts.render; render != nil && req != nil {
+		te.notes.data = oneLine(render(req))
+	}
+	ctx := c.ender.parent
+	if l := c.timeouts.logger; l != nil {
+		l.DebugContext(ctx, "gRPC call ran out of time", "timeout", te)
+	}
+	for _, observe := range c.timeouts.observe {
+		observe(ctx, te)
+	}
+	return te
+}
+
+// explain makes the error of a call that ended with e, as the call's timer ended
+// it; other endings change what differs.
+func (c *call) explain(e *ending, ev evidence, cause error) *TimeoutError {
+	side, phase := classify(ev)
+	te := &TimeoutError{
+		CallID:   c.id,
+		Method:   c.method,
+		Side:     side,
+		Phase:    phase,
+		Limit:    e.limit.had,
+		Level:    e.limit.level,
+		Start:    c.start,
+		Sent:     e.seen.sent,
+		End:      e.at,
+		ByTimer:  true,
+		Attempts: e.seen.begun(),
+		Target:   c.target(),
+		Local:    e.seen.local,
+		Remote:   e.seen.remote,
+		Cause:    cause,
+	}
+	if e.limit.exists() {
+		te.Late = max(e.at.Sub(e.limit.at), 0)
+	}
+	te.notes = notes{
+		typ:          c.typ,
+		policy:       e.limit.policy,
+		policyCut:    e.limit.policyCut,
+		requestBytes: e.seen.size,
+		terse:        c.timeouts.terse,
+	}
+	switch {
+	case ev.refused, ev.unready, ev.owing:
+		te.Sent = time.Time{} // an earlier attempt's or message's; what is owed now has not left
+	case ev.unwatched:
+		te.notes.sent = "unknown (codec replaced)"
+	case e.seen.compressed && !e.seen.sent.IsZero():
+		te.notes.sent = "handed over compressed"
+	}
+	if ev.unready {
+		te.notes.evidence = "gRPC's text"
+	}
+	return te
+}
+
+// evidenceAt is the evidence of a call that is not over for gRPC yet.
+func (c *call) evidenceAt(e *ending) evidence {
+	sent := !e.seen.sent.IsZero() && (!e.limit.exists() || e.seen.sent.Before(e.limit.at))
+	return evidence{
+		started: true, stream: e.seen.stream, sent: sent, answering: e.seen.answering,
+		owing: c.typ != interceptors.Unary && e.seen.owing(),
+	}
+}
+
+// evidenceAfter is the evidence of a call for which gRPC has returned, with what
+// was seen by then.
+func (c *call) evidenceAfter(e *ending, after sighting) evidence {
+	ev := c.evidenceAt(e)
+	ev.unwatched = after.finished && !after.encoded && (c.typ == interceptors.Unary || after.sends > 0)
+	return ev
+}
+
+// notStarted explains a call that began without any time left.
+func (c *call) notStarted() *TimeoutError {
+	te := c.explain(&ending{at: c.start, limit: c.limit}, evidence{}, context.DeadlineExceeded)
+	te.Late = 0 // no timer was to run
+	te.notes.safeToRetry = true
+	return te
+}
+
+// expired explains a call that its limit ended and for which gRPC returned err.
+func (c *call) expired(err error) *TimeoutError {
+	if err == nil {
+		err = context.DeadlineExceeded // the response came after all, and too late
+	}
+	after := c.seen.now()
+	ev := c.evidenceAfter(c.expiry, after)
+	ev.refused = after.trailer && c.retriesAfter(c.expiry.seen.attempts)
+	if side, _ := classify(ev); side == ServerSide {
+		// gRPC sends a request again by itself when the server never processed it.
+		// Where it finds no connection for that, only its words tell.
+		ev.unready = waitedForConnection(err)
+	}
+	te := c.explain(c.expiry, ev, err)
+	te.notes.safeToRetry = after.unreached()
+	if !after.told && te.Attempts == 0 {
+		te.notes.evidence = "none (options replaced)"
+	}
+	return te
+}
+
+// retriesAfter reports whether gRPC may begin another attempt after so many: only
+// then does an answer not end the call.
+func (c *call) retriesAfter(attempts int) bool {
+	if c.conn == nil {
+		return false
+	}
+	policy := c.conn.GetMethodConfig(c.method).RetryPolicy
+	return policy != nil && attempts < policy.MaxAttempts
+}
+
+// exceededEarly explains a DEADLINE_EXCEEDED that came before the call's timer:
+// from a server, from a limit below ours, or because our own deadline was seen from
+// the other end, or by gRPC, a moment before the timer ran.
+func (c *call) exceededEarly(err error) *TimeoutError {
+	e := c.answered
+	ev := c.evidenceAfter(e, e.seen)
+	own := false
+	if c.limit.exists() {
+		left := c.limit.at.Sub(e.at)
+		own = left <= 0 || e.seen.spoke && left <= min(ownDeadlineSlack, c.limit.had/10)
+	}
+	ev.answered = e.seen.spoke && !own
+	te := c.explain(e, ev, err)
+	te.ByTimer = own
+	te.notes.safeToRetry = e.seen.unreached()
+	if !own && !e.seen.spoke {
+		c.cutBelow(te)
+	}
+	return te
+}
+
+// ownDeadlineSlack is how long before our limit a server's DEADLINE_EXCEEDED is
+// taken for our own deadline, which travelled to it.
+const ownDeadlineSlack = 10 * time.Millisecond
+
+// cutBelow says in te that a limit of which the policy knows nothing ended the
+// call.
+func (c *call) cutBelow(te *TimeoutError) {
+	te.Limit, te.Level = te.End.Sub(te.Start), timeoutcfg.LevelBelow
+	te.notes.policyCut = false
+	te.notes.below = "an inner context or route"
+	if c.conn == nil {
+		return
+	}
+	if native := c.conn.GetMethodConfig(c.method).Timeout; native != nil && *native <= te.Limit {
+		te.notes.below = "methodConfig timeout " + milliseconds(*native)
+	}
+}
+
+// unreached reports whether no attempt can have reached a server: none got a
+// stream. It is settled when gRPC has returned, and known only if our options got
+// to gRPC: what no witness tells of may have happened all the same.
+func (s *sighting) unreached() bool { return s.told && !s.encoded && !s.finished }
+
+func isDeadlineExceeded(err error) bool {
+	return status.Code(err) == codes.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded)
+}
+
+// waitedForConnection recognises the two wordings of gRPC's picker for a context
+// that ended before a connection was ready.
+func waitedForConnection(err error) bool {
+	text := status.Convert(err).Message()
+	return strings.HasPrefix(text, "latest balancer error: ") ||
+		strings.HasSuffix(text, " while waiting for connections to become ready")
+}

@@ -1,0 +1,209 @@
+package interceptor
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/duetime/duetime/timeoutcfg"
+)
+
+// Future is a value that is there later: the response of a call begun by [Async],
+// or what [Then], [All] and [Any] make of others. Anyone may wait for it, any
+// number of times; all get the same result. All methods are safe for concurrent
+// use. A Future must not be copied.
+type Future[T any] struct {
+	start  time.Time
+	call   *asyncCall // nil for combined futures
+	cancel func()
+	done   chan struct{} // closed at completion
+
+	// Written once, before done is closed; read after that.
+	value T
+	err   error
+
+	mu        sync.Mutex
+	completed bool     // guarded by mu
+	followers []func() // guarded by mu; called at completion, nil after that
+}
+
+// errNoResult is the error of a future whose function did not return.
+var errNoResult = status.Error(codes.Internal, "the function behind the future panicked or ended its goroutine, so there is no result")
+
+func newFuture[T any](cancel func()) *Future[T] {
+	return &Future[T]{start: time.Now(), cancel: cancel, done: make(chan struct{})}
+}
+
+// Async begins rpc, a method of a generated client, on a goroutine of its own and
+// returns its future at once:
+//
+//	f := interceptor.Async(ctx, client.SayHello, &pb.HelloRequest{Name: "x"})
+//
+// The end of ctx ends the call, as in a synchronous one. req must not be changed
+// before the future is done. On a connection without the interceptor the future
+// works too; its errors are gRPC's own then. rpc must pass on the options that it
+// gets, as generated methods do: through them the future learns of its call.
+func Async[Req, Resp any](
+	ctx context.Context, rpc func(context.Context, *Req, ...grpc.CallOption) (*Resp, error),
+	req *Req, opts ...grpc.CallOption,
+) *Future[*Resp] {
+	if rpc == nil {
+		panic("interceptor: Async of a nil rpc; give a method such as client.SayHello")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	f := newFuture[*Resp](cancel)
+	f.call = new(asyncCall)
+	opts = append(slices.Clip(opts), asyncCallOption{call: f.call})
+	go f.run(func() (*Resp, error) {
+		defer cancel()
+		return rpc(ctx, req, opts...)
+	})
+	return f
+}
+
+// run completes the future with what fn returns. A panic, or the end of the
+// goroutine, completes it as well and then takes its course.
+func (f *Future[T]) run(fn func() (T, error)) {
+	var value T
+	err := errNoResult
+	defer func() { f.complete(value, err) }()
+	value, err = fn()
+}
+
+// complete settles the result. Only the first time counts.
+func (f *Future[T]) complete(value T, err error) {
+	f.mu.Lock()
+	if f.completed {
+		f.mu.Unlock()
+		return
+	}
+	f.completed = true
+	if err == nil {
+		f.value = value
+	}
+	f.err = err
+	followers := f.followers
+	f.followers = nil
+	close(f.done)
+	f.mu.Unlock()
+	for _, follow := range followers {
+		follow()
+	}
+}
+
+// follow calls fn when the future is done, at once if it is already. fn must not
+// block: it may run on the goroutine that completes the future.
+func (f *Future[T]) follow(fn func()) {
+	f.mu.Lock()
+	if !f.completed {
+		f.followers = append(f.followers, fn)
+		f.mu.Unlock()
+		return
+	}
+	f.mu.Unlock()
+	fn()
+}
+
+// Done returns a channel that is closed when the result is there.
+func (f *Future[T]) Done() <-chan struct{} { return f.done }
+
+// Get waits for the result and returns it; the value is T's zero value if there is
+// an error. A result that is there goes before an ended ctx.
+//
+// When ctx's deadline passes first, the error is a [TimeoutError] whose Level is
+// LevelWaiter and whose Limit is the time that ctx left to this Get; when ctx is
+// cancelled first, it has the code Canceled. The call goes on in both cases and can
+// be waited for again.
+func (f *Future[T]) Get(ctx context.Context) (T, error) {
+	if f.isDone() {
+		return f.value, f.err
+	}
+	began := time.Now()
+	select {
+	case <-f.done:
+		return f.value, f.err
+	case <-ctx.Done():
+	}
+	if f.isDone() {
+		return f.value, f.err
+	}
+	var zero T
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return zero, status.FromContextError(ctx.Err()).Err()
+	}
+	var allowed time.Duration
+	if deadline, ok := ctx.Deadline(); ok {
+		allowed = max(deadline.Sub(began), 0)
+	}
+	return zero, f.waiterError(allowed, context.Cause(ctx))
+}
+
+// GetWithin is [Future.Get] for a waiter who has d at most. Where d is zero or
+// less, it returns the result if it is there, else the error at once.
+func (f *Future[T]) GetWithin(d time.Duration) (T, error) {
+	if d > 0 && !f.isDone() {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-f.done:
+		case <-timer.C:
+		}
+	}
+	if f.isDone() {
+		return f.value, f.err
+	}
+	var zero T
+	return zero, f.waiterError(max(d, 0), context.DeadlineExceeded)
+}
+
+func (f *Future[T]) isDone() bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// waiterError is the error of one who waited in vain for as long as allowed.
+func (f *Future[T]) waiterError(allowed time.Duration, cause error) *TimeoutError {
+	te := f.call.explainNow(cause)
+	if te == nil {
+		te = &TimeoutError{CallID: f.CallID(), Start: f.start, End: time.Now(), Cause: cause}
+		te.notes.evidence = "none (no call of ours in flight)"
+	}
+	te.Limit, te.Level, te.ByTimer, te.Late = allowed, timeoutcfg.LevelWaiter, false, 0
+	te.notes.policyCut = false
+	return te
+}
+
+// Cancel ends the call; it completes with the code Canceled unless its result is
+// there already. On a combined future it cancels the sources. It may be called any
+// number of times.
+func (f *Future[T]) Cancel() { f.cancel() }
+
+// OnComplete calls fn with the result, on a goroutine of its own, once: when the
+// future is done, at once if it is already. A panic in fn ends the program, as in
+// any goroutine.
+func (f *Future[T]) OnComplete(fn func(T, error)) {
+	f.follow(func() { go fn(f.value, f.err) })
+}
+
+// CallID returns the id of the call last begun; a retry interceptor outside ours
+// begins several. It is 0 before the first, without our interceptor, and for
+// combined futures.
+func (f *Future[T]) CallID() int64 { return f.call.lastID() }
+
+// Sent returns when the request of the call last begun had left, and false when
+// it has not, when nobody saw it (without our interceptor), and for combined
+// futures.
+func (f *Future[T]) Sent() (time.Time, bool) {
+	sent := f.call.lastSent()
+	return sent, !sent.IsZero()
+}

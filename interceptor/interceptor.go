@@ -1,0 +1,90 @@
+package interceptor
+
+import (
+	"cmp"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+
+	"github.com/duetime/duetime/internal/futuremap"
+	"github.com/duetime/duetime/timeoutcfg"
+)
+
+// Timeouts applies one policy to the calls of any number of connections and knows
+// which of them are in flight. It is made by [New]; all methods are safe for
+// concurrent use.
+type Timeouts struct {
+	policy atomic.Pointer[timeoutcfg.Policy] // nil: nothing is set
+	calls  *futuremap.Table[*call]
+
+	// The rest is set by New and never changed.
+	logger  *slog.Logger // nil: silent
+	observe []observer
+	render  func(req any) string // nil: requests are never rendered
+	terse   bool
+}
+
+// New makes a Timeouts that obeys p; a nil p sets nothing, so that unary calls
+// have the hard-coded default of one second. It panics on an option without
+// meaning, such as a nil renderer, as regexp.MustCompile does on an expression.
+func New(p *timeoutcfg.Policy, opts ...Option) *Timeouts {
+	t := &Timeouts{calls: futuremap.New((*call).expire), logger: slog.Default()}
+	t.policy.Store(p)
+	for _, o := range opts {
+		if o == nil {
+			panic("interceptor: nil Option given to New; leave it out instead")
+		}
+		o.apply(t)
+	}
+	return t
+}
+
+// UnaryClientInterceptor is New(p, opts...).UnaryClientInterceptor(), for a
+// program that needs nothing else of [Timeouts].
+func UnaryClientInterceptor(p *timeoutcfg.Policy, opts ...Option) grpc.UnaryClientInterceptor {
+	return New(p, opts...).UnaryClientInterceptor()
+}
+
+// DialOptions returns what a connection needs to be under the policy: the
+// interceptors and, when the policy holds something that gRPC itself reads, the
+// policy's service config cleaned of timeouts as the default one. It may be used
+// for any number of connections.
+//
+// gRPC lets the later of two default service configs replace the earlier one
+// whole, so a program with a default service config of its own puts it into the
+// policy's JSON. Interceptors given before DialOptions run outside ours, those
+// given after it inside.
+func (t *Timeouts) DialOptions() []grpc.DialOption {
+	opts := []grpc.DialOption{
+		grpc.WithChainUnaryInterceptor(t.UnaryClientInterceptor()),
+		grpc.WithChainStreamInterceptor(t.StreamClientInterceptor()),
+	}
+	if sc := t.policy.Load().ServiceConfig(); sc != emptyServiceConfig {
+		opts = append(opts, grpc.WithDefaultServiceConfig(sc))
+	}
+	return opts
+}
+
+// emptyServiceConfig is what a policy returns that holds nothing for gRPC.
+const emptyServiceConfig = "{}"
+
+// SetPolicy replaces the policy; nil sets nothing. It takes effect with the next
+// call; calls in flight keep their limits.
+func (t *Timeouts) SetPolicy(p *timeoutcfg.Policy) { t.policy.Store(p) }
+
+// Policy returns the policy in force, nil when nothing is set.
+func (t *Timeouts) Policy() *timeoutcfg.Policy { return t.policy.Load() }
+
+// InFlight returns the calls in flight, oldest first. It is a snapshot: a call
+// that begins or ends meanwhile may be in it or not.
+func (t *Timeouts) InFlight() []Call {
+	inFlight := t.calls.Snapshot()
+	calls := make([]Call, 0, len(inFlight))
+	for _, c := range inFlight {
+		calls = append(calls, c.snapshot())
+	}
+	slices.SortFunc(calls, func(a, b Call) int { return cmp.Compare(a.ID, b.ID) })
+	return calls
+}

@@ -1,0 +1,81 @@
+package interceptor
+
+import (
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/duetime/duetime/timeoutcfg"
+)
+
+// callLimit is a limit given for one call.
+type callLimit struct {
+	grpc.EmptyCallOption
+	timeout   time.Duration
+	unlimited bool
+}
+
+// WithTimeout limits one call, or with grpc.WithDefaultCallOptions all calls of a
+// connection, to d. It goes before every level of the policy; only the deadline of
+// the caller's context can be shorter. Where d is zero or less, no time is left:
+// the call fails at once, client-side and not started.
+//
+// The last of several WithTimeout and WithoutTimeout options wins. On a connection
+// without the interceptor the option does nothing.
+func WithTimeout(d time.Duration) grpc.CallOption { return callLimit{timeout: d} }
+
+// WithoutTimeout lifts the policy's limit from one call, or with
+// grpc.WithDefaultCallOptions from all calls of a connection. The deadline of the
+// caller's context still holds.
+//
+// The last of several WithTimeout and WithoutTimeout options wins. On a connection
+// without the interceptor the option does nothing.
+func WithoutTimeout() grpc.CallOption { return callLimit{unlimited: true} }
+
+// limit is how long one call may take, and who said so.
+type limit struct {
+	at    time.Time     // when the time is up; zero: never
+	had   time.Duration // the time from the start until then, never negative; 0 where at is zero
+	level timeoutcfg.Level
+
+	// policy is what the policy or the call option allowed, where the caller's
+	// context cut it short.
+	policy    timeoutcfg.Resolution
+	policyCut bool
+}
+
+// decideLimit settles the limit of a call that began at start. resolved is the
+// policy's word, and written tells that somebody wrote it: a deadline in the
+// caller's context takes the place of a default that nobody wrote.
+func decideLimit(
+	start time.Time, resolved timeoutcfg.Resolution, written bool, own *callLimit,
+	deadline time.Time, hasDeadline bool,
+) limit {
+	unlimited := resolved.Timeout == 0
+	if own != nil {
+		resolved = timeoutcfg.Resolution{Timeout: max(own.timeout, 0), Level: timeoutcfg.LevelCall}
+		unlimited, written = own.unlimited, true
+	}
+	var l limit
+	if !unlimited {
+		l = limit{at: start.Add(resolved.Timeout), had: resolved.Timeout}
+	}
+	l.level = resolved.Level
+	switch {
+	case !hasDeadline:
+	case !written:
+		l = limit{at: deadline, had: max(deadline.Sub(start), 0), level: timeoutcfg.LevelContext}
+	case unlimited || deadline.Before(l.at):
+		l = limit{
+			at: deadline, had: max(deadline.Sub(start), 0), level: timeoutcfg.LevelContext,
+			policy: resolved, policyCut: true,
+		}
+	}
+	return l
+}
+
+// exists reports whether the call has a limit at all.
+func (l limit) exists() bool { return !l.at.IsZero() }
+
+// left reports whether there is time for the call at all.
+func (l limit) left() bool { return !l.exists() || l.had > 0 }

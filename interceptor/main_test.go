@@ -1,0 +1,56 @@
+package interceptor_test
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if par := flag.Lookup("test.parallel"); par.Value.String() == par.DefValue {
+		// Tests over loopback do little but wait for their limits.
+		_ = flag.Set("test.parallel", "8")
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// childEnv names the test whose body a child process is to run.
+const childEnv = "DUETIME_TEST_CHILD"
+
+// inChild runs body in a process of its own, which may die of it, and returns
+// what that process printed and how it exited. In the child it does not return.
+func inChild(t *testing.T, env []string, body func(*testing.T)) (output string, exit int) {
+	t.Helper()
+	if os.Getenv(childEnv) == t.Name() {
+		body(t)
+		t.SkipNow()
+	}
+	var run []string
+	for part := range strings.SplitSeq(t.Name(), "/") {
+		run = append(run, "^"+regexp.QuoteMeta(part)+"$")
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0],
+		"-test.run="+strings.Join(run, "/"), "-test.count=1", "-test.timeout=60s", "-test.v")
+	cmd.Env = append(append(os.Environ(), env...), childEnv+"="+t.Name())
+	out, err := cmd.CombinedOutput()
+	var exited *exec.ExitError
+	if err != nil && !errors.As(err, &exited) {
+		t.Fatalf("child: %v", err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// passesInChild is [inChild] for a body that is an ordinary test.
+func passesInChild(t *testing.T, env []string, body func(*testing.T)) {
+	t.Helper()
+	if out, exit := inChild(t, env, body); exit != 0 || !strings.Contains(out, "--- SKIP: "+t.Name()) {
+		t.Errorf("child exited with %d:\n%s", exit, out)
+	}
+}

@@ -1,0 +1,135 @@
+package interceptor
+
+import (
+	"context"
+	"sync"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/duetime/duetime/timeoutcfg"
+)
+
+// StreamClientInterceptor is New(p, opts...).StreamClientInterceptor(), for a
+// program that needs nothing else of [Timeouts].
+func StreamClientInterceptor(p *timeoutcfg.Policy, opts ...Option) grpc.StreamClientInterceptor {
+	return New(p, opts...).StreamClientInterceptor()
+}
+
+// StreamClientInterceptor returns the interceptor for client, server and
+// bidirectional streams. It may be used for any number of connections.
+//
+// A limit that somebody wrote bounds the whole life of a stream, from its opening
+// to its status; the hard-coded default never does. The [TimeoutError] comes from
+// RecvMsg (every later one too), from CloseAndRecv, or from the opening of the
+// stream; its side and phase are those at the limit, however late RecvMsg is called.
+// SendMsg and Header return what gRPC returns.
+func (t *Timeouts) StreamClientInterceptor() grpc.StreamClientInterceptor {
+	return t.openStream
+}
+
+func (t *Timeouts) openStream(
+	ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string,
+	streamer grpc.Streamer, opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	if err := canceledBefore(ctx); err != nil {
+		return nil, finished(opts, err)
+	}
+	o := readCallOptions(opts)
+	c := t.newCall(ctx, method, interceptors.NewClientCallMeta(method, desc, nil).Typ, conn, &o)
+	if !c.limit.left() {
+		c.ender.end(context.Canceled, nil)
+		return nil, finished(opts, c.fail(c.notStarted(), nil))
+	}
+	s := &clientStream{call: c, desc: desc, release: c.begin()}
+	opened := false
+	defer func() {
+		if !opened { // also when an interceptor further in panics
+			t.calls.Drop(c.id)
+			c.ender.end(context.Canceled, nil)
+			s.release()
+		}
+	}()
+	//nolint:contextcheck // c.context derives from ctx; the linter cannot see it in the field
+	inner, err := streamer(c.context, desc, conn, method, c.witnessed(opts, s.onFinish)...)
+	if err != nil {
+		return nil, s.end(err)
+	}
+	opened = true
+	s.ClientStream = inner
+	c.seen.noteOpened()
+	return s, nil
+}
+
+// clientStream is a stream whose call is in flight. Like any client stream, it may
+// be used by one goroutine that sends and one that receives.
+type clientStream struct {
+	grpc.ClientStream
+	call    *call
+	desc    *grpc.StreamDesc
+	release func() bool // undoes the tie to the caller's context
+
+	once    sync.Once
+	instead error // what is told instead of gRPC's own word; nil: nothing. Written by once.
+}
+
+// SendMsg sends a message. Its errors are gRPC's own.
+func (s *clientStream) SendMsg(m any) error {
+	s.call.seen.noteSending(1)
+	err := s.ClientStream.SendMsg(m)
+	s.call.seen.noteSending(-1)
+	if !s.desc.ClientStreams {
+		s.call.seen.noteClosed() // there is one message, and this was it
+	}
+	return err
+}
+
+// CloseSend says that there is nothing more to send.
+func (s *clientStream) CloseSend() error {
+	s.call.seen.noteClosed()
+	return s.ClientStream.CloseSend()
+}
+
+// RecvMsg receives a message. When the call has run out of time, its error is the
+// call's TimeoutError, now and later.
+func (s *clientStream) RecvMsg(m any) error {
+	s.call.seen.noteReceiving(1)
+	err := s.ClientStream.RecvMsg(m)
+	s.call.seen.noteReceiving(-1)
+	if err == nil {
+		return nil
+	}
+	// gRPC calls onFinish on the goroutine that was first to end the stream, which
+	// need not be this one.
+	s.call.seen.noteTrailer(s.ClientStream.Trailer)
+	return s.end(err)
+}
+
+// Header waits for the header, as RecvMsg waits for a message. Its error is gRPC's
+// own.
+func (s *clientStream) Header() (metadata.MD, error) {
+	s.call.seen.noteReceiving(1)
+	defer s.call.seen.noteReceiving(-1)
+	return s.ClientStream.Header()
+}
+
+// onFinish is called by gRPC when the stream has ended in whatever way, on whatever
+// goroutine: also when its user went away.
+func (s *clientStream) onFinish(err error) {
+	(*finishWitness)(s.call).onFinish(err)
+	_ = s.end(err) // its user learns of it from RecvMsg
+}
+
+// end completes the call, of which gRPC said err in the end, and returns what its
+// user is told: the same TimeoutError always, or err.
+func (s *clientStream) end(err error) error {
+	s.once.Do(func() {
+		s.instead = s.call.settle(err, nil)
+		s.release()
+	})
+	if s.instead != nil {
+		return s.instead
+	}
+	return err
+}
