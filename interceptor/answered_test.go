@@ -88,7 +88,7 @@ func TestServerAnswersDeadlineExceeded(t *testing.T) {
 				err := errorOf(r.call(t.Context(), payload(10), interceptor.WithTimeout(time.Minute)))
 				e := r.expired(err, want{
 					side: interceptor.ServerSide, phase: interceptor.PhaseAnswered, level: timeoutcfg.LevelCall, limit: time.Minute,
-					sent: ptr(true), attempts: ptr(1), safe: ptr(false), null: ptr(false),
+					sent: new(true), attempts: new(1), safe: new(false), null: new(false),
 				})
 				if e.ByTimer {
 					t.Error("by the timer")

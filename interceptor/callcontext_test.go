@@ -41,7 +41,7 @@ func TestCallContextAfterExpiry(t *testing.T) {
 			if ctx.Err() != nil || context.Cause(ctx) != nil || ctx.Value(key{}) != "caller's" {
 				t.Errorf("at first: %v, %v, %v", ctx.Err(), context.Cause(ctx), ctx.Value(key{}))
 			}
-			inside = ctx
+			inside = ctx //nolint:fatcontext // it is only looked at
 			valued = context.WithValue(ctx, key{}, "mine")
 			var cancel context.CancelFunc
 			child, cancel = context.WithCancel(valued)
@@ -57,7 +57,7 @@ func TestCallContextAfterExpiry(t *testing.T) {
 		})
 		e := as(t, errorOf(r.call(context.WithValue(t.Context(), key{}, "caller's"), payload(1))))
 		for name, ctx := range map[string]context.Context{"the call's": inside, "a child": child, "a timed child": timed, "a valued child": valued} {
-			if ctx.Err() != context.DeadlineExceeded { //nolint:errorlint // as the context package says
+			if ctx.Err() != context.DeadlineExceeded {
 				t.Errorf("%s: Err %v", name, ctx.Err())
 			}
 			var cause *interceptor.TimeoutError
@@ -70,23 +70,23 @@ func TestCallContextAfterExpiry(t *testing.T) {
 				t.Errorf("%s: not done", name)
 			}
 		}
-		if _, ok := context.Cause(inside).(*interceptor.TimeoutError); !ok { //nolint:errorlint // the very type
+		if _, ok := errors.AsType[*interceptor.TimeoutError](context.Cause(inside)); !ok {
 			t.Errorf("Cause is a %T", context.Cause(inside))
 		}
-		if timed.Deadline(); detached.Err() != nil {
+		if detached.Err() != nil {
 			t.Errorf("a detached child: %v", detached.Err())
 		}
 		if d, ok := timed.Deadline(); !ok || d.Sub(start) != 3*time.Second {
 			t.Errorf("a timed child's deadline is %v", d)
 		}
 		settle()
-		if err := <-ran; err != context.DeadlineExceeded { //nolint:errorlint // as above
+		if err := <-ran; err != context.DeadlineExceeded {
 			t.Errorf("AfterFunc saw %v", err)
 		}
 		if len(stopped) != 0 {
 			t.Error("a stopped AfterFunc ran")
 		}
-		if d, ok := inside.Deadline(); !ok || d.Sub(start) != 3*time.Second || inside.Err() != context.DeadlineExceeded { //nolint:errorlint // as above
+		if d, ok := inside.Deadline(); !ok || d.Sub(start) != 3*time.Second || inside.Err() != context.DeadlineExceeded {
 			t.Errorf("what was read once has changed: %v, %v", d, inside.Err())
 		}
 	})
@@ -98,7 +98,7 @@ func TestCallersCauseShowsThrough(t *testing.T) {
 		gate := testserver.NewGate(t)
 		var inside, child context.Context
 		r := tapped(t, m, gate.Deaf, func(ctx context.Context) {
-			inside = ctx
+			inside = ctx //nolint:fatcontext // it is only looked at
 			var cancel context.CancelFunc
 			child, cancel = context.WithTimeout(ctx, time.Hour)
 			t.Cleanup(cancel)
@@ -111,7 +111,7 @@ func TestCallersCauseShowsThrough(t *testing.T) {
 		cancel(why)
 		r.untouched(<-done, codes.Canceled, "context canceled")
 		for name, ctx := range map[string]context.Context{"the call's": inside, "a child": child} {
-			if ctx.Err() != context.Canceled || context.Cause(ctx) != why { //nolint:errorlint // the very values
+			if ctx.Err() != context.Canceled || context.Cause(ctx) != why {
 				t.Errorf("%s: Err %v, Cause %v", name, ctx.Err(), context.Cause(ctx))
 			}
 		}
@@ -123,7 +123,7 @@ func TestCallersCauseShowsThrough(t *testing.T) {
 func TestEndedContexts(t *testing.T) {
 	each(t, bubbleModes, func(t *testing.T, m mode) {
 		r := tapped(t, m, testserver.Echo, func(ctx context.Context) {
-			if ctx.Err() != context.Canceled { //nolint:errorlint // the very value
+			if ctx.Err() != context.Canceled {
 				t.Errorf("inside: %v", ctx.Err())
 			}
 			select {
@@ -147,7 +147,7 @@ func TestForeignContexts(t *testing.T) {
 	each(t, bubbleModes, func(t *testing.T, m mode) {
 		gate := testserver.NewGate(t)
 		r := m.rig(t, testserver.New(t, m.network, gate.Deaf), setup{policy: within3s})
-		as(t, errorOf(r.call(foreign{t.Context()}, payload(1))))
+		_ = as(t, errorOf(r.call(foreign{t.Context()}, payload(1))))
 
 		ctx, cancel := context.WithCancel(t.Context())
 		done := r.background(foreign{ctx}, payload(1))
@@ -174,7 +174,7 @@ func TestForgottenChildren(t *testing.T) {
 		var child context.Context
 		r := tapped(t, m, testserver.Echo, func(ctx context.Context) {
 			var cancel context.CancelFunc
-			child, cancel = context.WithCancel(foreign{ctx})
+			child, cancel = context.WithCancel(foreign{ctx}) //nolint:fatcontext // it is only looked at
 			t.Cleanup(cancel)
 		})
 		if _, err := r.call(t.Context(), payload(1)); err != nil {

@@ -90,3 +90,11 @@ func withAndWithout(t *testing.T, m mode, h testserver.Handler, dial []grpc.Dial
 	}
 	return want
 }
+
+// closing closes a connection.
+func closing(tb testing.TB, cc *grpc.ClientConn) {
+	tb.Helper()
+	if err := cc.Close(); err != nil {
+		tb.Errorf("Close: %v", err)
+	}
+}

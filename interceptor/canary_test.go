@@ -68,7 +68,7 @@ func (c *spyCodec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer(b[:n]), spied}, nil
 }
 
-func canary(t *testing.T, format string, args ...any) {
+func canaryf(t *testing.T, format string, args ...any) {
 	t.Helper()
 	t.Errorf("gRPC-Go %s has changed under us: %s", grpc.Version, fmt.Sprintf(format, args...))
 }
@@ -93,19 +93,19 @@ func TestCanaryReadOnlyData(t *testing.T) {
 			t.Fatal("a codec given by ForceCodecV2 is not used")
 		}
 		if n := b.reads.Load(); n != 0 {
-			canary(t, "the last byte is read %d times before the server lets it be sent", n)
+			canaryf(t, "the last byte is read %d times before the server lets it be sent", n)
 		}
 		if b.refs.Load() == 0 {
-			canary(t, "the message is not referenced when it is handed over")
+			canaryf(t, "the message is not referenced when it is handed over")
 		}
 		<-gate.Entered()
 		settle()
 		at := b.firstRead.Load()
 		switch {
 		case at == nil:
-			canary(t, "the transport does not read through ReadOnlyData")
+			canaryf(t, "the transport does not read through ReadOnlyData")
 		case at.Sub(start) != reads:
-			canary(t, "the last byte was read after %v, and framed after %v", at.Sub(start), reads)
+			canaryf(t, "the last byte was read after %v, and framed after %v", at.Sub(start), reads)
 		}
 		gate.Open()
 		if err := <-finished; err != nil {
@@ -119,7 +119,7 @@ func TestCanaryReadOnlyData(t *testing.T) {
 		defer cancel()
 		_, err := testpb.NewTestServiceClient(cc).UnaryCall(ctx, payload(mebibyte), grpc.ForceCodecV2(codec))
 		if n := codec.last.Load().reads.Load(); n != 0 || err == nil {
-			canary(t, "the last byte was read %d times, though it never left (%v)", n, err)
+			canaryf(t, "the last byte was read %d times, though it never left (%v)", n, err)
 		}
 	})
 	bubble(t, "empty", func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestCanaryReadOnlyData(t *testing.T) {
 		<-gate.Entered()
 		settle()
 		if b := codec.last.Load(); b.frees.Load() == 0 {
-			canary(t, "an empty buffer is not freed when its message has been framed")
+			canaryf(t, "an empty buffer is not freed when its message has been framed")
 		}
 		gate.Open()
 		if err := <-finished; err != nil {
@@ -145,7 +145,7 @@ func TestCanaryReadOnlyData(t *testing.T) {
 			t.Fatal(err)
 		}
 		if b := codec.last.Load(); !b.readBeforeRef.Load() {
-			canary(t, "a compressor does not read before the first Ref, so it looks like the transport")
+			canaryf(t, "a compressor does not read before the first Ref, so it looks like the transport")
 		}
 	})
 	bubble(t, "retried", func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestCanaryReadOnlyData(t *testing.T) {
 		codec := &spyCodec{v2Codec: v2Codec{name: "proto"}}
 		_, _ = testpb.NewTestServiceClient(cc).UnaryCall(t.Context(), payload(100), grpc.ForceCodecV2(codec))
 		if b, n := codec.last.Load(), len(s.Calls()); n != 3 || b.reads.Load() < 3 || b.refs.Load() < 3 {
-			canary(t, "%d attempts, %d reads, %d references of the one buffer", n, b.reads.Load(), b.refs.Load())
+			canaryf(t, "%d attempts, %d reads, %d references of the one buffer", n, b.reads.Load(), b.refs.Load())
 		}
 	})
 }
@@ -176,7 +176,7 @@ func (c *spyCredentials) GetRequestMetadata(ctx context.Context, _ ...string) (m
 	if p, ok := grpcpeer.FromContext(ctx); ok && p.Addr != nil && p.LocalAddr != nil {
 		c.peers.Add(1)
 	}
-	return nil, nil
+	return map[string]string{}, nil
 }
 
 var _ credentials.PerRPCCredentials = (*spyCredentials)(nil)
@@ -192,13 +192,13 @@ func TestCanaryCallCredentials(t *testing.T) {
 		spy := &spyCredentials{wire: wire}
 		_, _ = testpb.NewTestServiceClient(cc).UnaryCall(t.Context(), payload(1), grpc.PerRPCCredentials(spy))
 		if n := int64(len(s.Calls())); n != 4 || spy.asked.Load() != n {
-			canary(t, "call credentials are asked %d times in %d attempts", spy.asked.Load(), n)
+			canaryf(t, "call credentials are asked %d times in %d attempts", spy.asked.Load(), n)
 		}
 		if spy.peers.Load() != spy.asked.Load() {
-			canary(t, "the addresses are known to call credentials in %d of %d attempts", spy.peers.Load(), spy.asked.Load())
+			canaryf(t, "the addresses are known to call credentials in %d of %d attempts", spy.peers.Load(), spy.asked.Load())
 		}
 		if !spy.before.Load() {
-			canary(t, "call credentials are asked after the headers have been written")
+			canaryf(t, "call credentials are asked after the headers have been written")
 		}
 	})
 	bubble(t, "before a stream slot", func(t *testing.T) {
@@ -212,7 +212,7 @@ func TestCanaryCallCredentials(t *testing.T) {
 		defer cancel()
 		_, _ = testpb.NewTestServiceClient(cc).UnaryCall(ctx, payload(1), grpc.PerRPCCredentials(spy), grpc.ForceCodecV2(codec))
 		if spy.asked.Load() != 1 || codec.last.Load() != nil {
-			canary(t, "without a stream slot, credentials are asked %d times, and the message is encoded: %v", spy.asked.Load(), codec.last.Load() != nil)
+			canaryf(t, "without a stream slot, credentials are asked %d times, and the message is encoded: %v", spy.asked.Load(), codec.last.Load() != nil)
 		}
 	})
 	bubble(t, "not without a connection", func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestCanaryCallCredentials(t *testing.T) {
 		defer cancel()
 		_, _ = testpb.NewTestServiceClient(raw.Dial()).UnaryCall(ctx, payload(1), grpc.PerRPCCredentials(spy))
 		if n := spy.asked.Load(); n != 0 {
-			canary(t, "call credentials are asked %d times without a connection", n)
+			canaryf(t, "call credentials are asked %d times without a connection", n)
 		}
 	})
 }
@@ -238,7 +238,7 @@ func TestCanaryTrailer(t *testing.T) {
 		var trailer metadata.MD
 		_, _ = testpb.NewTestServiceClient(cc).UnaryCall(ctx, payload(1), grpc.Trailer(&trailer))
 		if len(trailer) == 0 {
-			canary(t, "in a backoff, the trailer of the attempt before is empty")
+			canaryf(t, "in a backoff, the trailer of the attempt before is empty")
 		}
 	})
 	bubble(t, "waiting", func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestCanaryTrailer(t *testing.T) {
 		var trailer metadata.MD
 		_, _ = testpb.NewTestServiceClient(cc).UnaryCall(ctx, payload(1), grpc.Trailer(&trailer))
 		if len(trailer) != 0 {
-			canary(t, "without an answer, the trailer is %v", trailer)
+			canaryf(t, "without an answer, the trailer is %v", trailer)
 		}
 	})
 }

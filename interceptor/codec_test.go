@@ -127,8 +127,8 @@ func TestCodecs(t *testing.T) {
 			return []grpc.CallOption{grpc.ForceCodecV2(forced("mine")), grpc.CallContentSubtype("proto")}
 		},
 		"subtype and custom codec": func() []grpc.CallOption {
-			return []grpc.CallOption{grpc.CallContentSubtype("proto"), grpc.CallCustomCodec(&v0Codec{})}
-		}, //nolint:staticcheck // as above
+			return []grpc.CallOption{grpc.CallContentSubtype("proto"), grpc.CallCustomCodec(&v0Codec{})} //nolint:staticcheck // deprecated, and it must go on working
+		},
 		"ForceCodec, then V2": func() []grpc.CallOption {
 			return []grpc.CallOption{grpc.ForceCodec(registeredV1), grpc.ForceCodecV2(forced("mine"))}
 		},
@@ -136,8 +136,8 @@ func TestCodecs(t *testing.T) {
 			return []grpc.CallOption{grpc.ForceCodecV2(forced("mine")), grpc.ForceCodec(registeredV1)}
 		},
 		"custom codec, then V2": func() []grpc.CallOption {
-			return []grpc.CallOption{grpc.CallCustomCodec(&v0Codec{}), grpc.ForceCodecV2(forced("mine"))}
-		}, //nolint:staticcheck // as above
+			return []grpc.CallOption{grpc.CallCustomCodec(&v0Codec{}), grpc.ForceCodecV2(forced("mine"))} //nolint:staticcheck // deprecated, and it must go on working
+		},
 		"two subtypes": func() []grpc.CallOption {
 			return []grpc.CallOption{grpc.CallContentSubtype("duetime-json"), grpc.CallContentSubtype("proto")}
 		},
@@ -202,7 +202,7 @@ func TestBufferShapes(t *testing.T) {
 			return mem.BufferSlice{mem.SliceBuffer(b[:n]), mem.SliceBuffer(b[n:])}
 		},
 		"first byte alone": func(b []byte) mem.BufferSlice { return mem.BufferSlice{mem.SliceBuffer(b[:1]), mem.SliceBuffer(b[1:])} },
-		"a byte each":      func(b []byte) (s mem.BufferSlice) { return bytesApart(b) },
+		"a byte each":      bytesApart,
 		"empties around": func(b []byte) mem.BufferSlice {
 			return append(mem.BufferSlice{mem.SliceBuffer{}}, append(bytesApart(b), mem.SliceBuffer{}, mem.SliceBuffer(nil))...)
 		},
@@ -303,7 +303,7 @@ func TestPooledBuffersComeBack(t *testing.T) {
 			testserver.NewRaw(t, m.network, testserver.Script{InitialWindow: 100}),
 		} {
 			r := m.rig(t, p, setup{policy: m.brief()})
-			as(t, errorOf(r.call(t.Context(), payload(8<<10), grpc.ForceCodecV2(codec))))
+			_ = as(t, errorOf(r.call(t.Context(), payload(8<<10), grpc.ForceCodecV2(codec))))
 			_ = r.cc.Close()
 		}
 		settle()

@@ -78,7 +78,7 @@ func TestThen(t *testing.T) {
 		g := interceptor.Then(p.Future, func(int) (string, error) { t.Error("fn ran"); return "", nil })
 		sentinel := errors.New("the very value")
 		p.failure <- sentinel
-		if v, err := g.Get(t.Context()); v != "" || err != sentinel { //nolint:errorlint // unchanged
+		if v, err := g.Get(t.Context()); v != "" || err != sentinel {
 			t.Errorf("got %q, %v", v, err)
 		}
 	})
@@ -87,7 +87,7 @@ func TestThen(t *testing.T) {
 		sentinel := errors.New("fn's")
 		g := interceptor.Then(p.Future, func(int) (string, error) { return "half", sentinel })
 		p.result <- 1
-		if _, err := g.Get(t.Context()); err != sentinel { //nolint:errorlint // unchanged
+		if _, err := g.Get(t.Context()); err != sentinel {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -106,7 +106,7 @@ func TestThen(t *testing.T) {
 		f := r.async(t.Context(), payload(1))
 		g := interceptor.Then(f, func(*testpb.SimpleResponse) (int, error) { return 0, nil })
 		_, want := f.Get(t.Context())
-		if _, err := g.Get(t.Context()); err != want { //nolint:errorlint // unchanged
+		if _, err := g.Get(t.Context()); err != want {
 			t.Errorf("got %v, want %v", err, want)
 		}
 	})
@@ -142,7 +142,7 @@ func TestAll(t *testing.T) {
 			t.Error("did not wait for all")
 		}
 		a.result <- 1
-		if v, err := all.Get(t.Context()); err != errB || v != nil { //nolint:errorlint // unchanged
+		if v, err := all.Get(t.Context()); err != errB || v != nil {
 			t.Errorf("got %v, %v", v, err)
 		}
 	})

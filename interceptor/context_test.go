@@ -13,7 +13,8 @@ type contextKey struct{}
 
 func newCallContext(parent context.Context, deadline time.Time) (*callContext, context.Context) {
 	c := new(callContext)
-	return c, c.derive(parent, deadline)
+	ctx := c.derive(parent, deadline)
+	return c, ctx
 }
 
 func TestCallContextBeforeItsEnd(t *testing.T) {
@@ -117,8 +118,8 @@ func TestContextsOfACallNeedNoGoroutine(t *testing.T) { //nolint:paralleltest //
 			for range 100 {
 				c, ctx := newCallContext(t.Context(), time.Now().Add(time.Hour))
 				_, cancel := derive(ctx)
-				defer cancel()
-				defer c.end(context.Canceled, nil)
+				t.Cleanup(cancel)
+				t.Cleanup(func() { c.end(context.Canceled, nil) })
 			}
 			if after := runtime.NumGoroutine(); after >= before+100 {
 				t.Errorf("%d goroutines for 100 contexts", after-before)

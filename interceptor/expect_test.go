@@ -37,14 +37,11 @@ type want struct {
 	without  []string // keys that do not
 }
 
-// ptr is for the optional parts of a want.
-func ptr[T any](v T) *T { return &v }
-
 // serverWaiting and clientConnecting are what most faults end in.
 func serverWaiting(level timeoutcfg.Level, limit time.Duration) want {
 	return want{
 		side: interceptor.ServerSide, phase: interceptor.PhaseWaiting, level: level, limit: limit,
-		sent: ptr(true), attempts: ptr(1), safe: ptr(false), null: ptr(false),
+		sent: new(true), attempts: new(1), safe: new(false), null: new(false),
 		without: []string{"attempts", "client stalled", "request"},
 	}
 }
@@ -52,7 +49,7 @@ func serverWaiting(level timeoutcfg.Level, limit time.Duration) want {
 func clientConnecting(level timeoutcfg.Level, limit time.Duration) want {
 	return want{
 		side: interceptor.ClientSide, phase: interceptor.PhaseConnecting, level: level, limit: limit,
-		sent: ptr(false), attempts: ptr(0), safe: ptr(true), null: ptr(true),
+		sent: new(false), attempts: new(0), safe: new(true), null: new(true),
 	}
 }
 
@@ -130,8 +127,7 @@ func check[T comparable](tb testing.TB, want *T, got T, what string) {
 // untouched checks that err is no TimeoutError but a status of its own.
 func (r *rig) untouched(err error, code codes.Code, message string) {
 	r.tb.Helper()
-	var e *interceptor.TimeoutError
-	if errors.As(err, &e) {
+	if _, ok := errors.AsType[*interceptor.TimeoutError](err); ok {
 		r.tb.Errorf("got a TimeoutError: %v", err)
 	}
 	if st := status.Convert(err); st.Code() != code || !strings.Contains(st.Message(), message) {

@@ -120,8 +120,7 @@ func TestConnectionIsLostAndFound(t *testing.T) {
 			}
 			s.KillConns()
 			err := errorOf(r.call(t.Context(), payload(1), grpc.WaitForReady(true), interceptor.WithTimeout(2*time.Second)))
-			var e *interceptor.TimeoutError
-			if errors.As(err, &e) {
+			if e, ok := errors.AsType[*interceptor.TimeoutError](err); ok {
 				if e.Side != interceptor.ServerSide || e.Attempts < 1 {
 					t.Errorf("got %v", e)
 				}

@@ -433,7 +433,7 @@ func TestFutureOnPlainConnection(t *testing.T) {
 		}
 		sound(t, e)
 		_, err := f.Get(t.Context())
-		if errors.As(err, &e) && err == error(e) || status.Code(err) != codes.DeadlineExceeded { //nolint:errorlint // what it is itself
+		if errors.As(err, &e) && err == error(e) || status.Code(err) != codes.DeadlineExceeded {
 			t.Errorf("got %v, want gRPC's own error", err)
 		}
 		if _, ok := f.Sent(); ok || f.CallID() != 0 {
@@ -447,7 +447,7 @@ func TestGoexit(t *testing.T) {
 	bubble(t, "Goexit", func(t *testing.T) {
 		f := interceptor.Async(t.Context(), func(context.Context, *int, ...grpc.CallOption) (*int, error) {
 			runtime.Goexit()
-			return nil, nil
+			return new(int), nil
 		}, new(int))
 		if v, err := f.Get(t.Context()); err == nil {
 			t.Errorf("got %v", v)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -87,12 +88,12 @@ func TestCredentialsReplaced(t *testing.T) {
 		gate := testserver.NewGate(t)
 		r := m.rig(t, testserver.New(t, m.network, gate.Deaf), setup{policy: m.brief(), inner: []unary{
 			func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-				return invoke(ctx, method, req, reply, cc, append(opts[:len(opts):len(opts)], grpc.PerRPCCredentials(&token{}))...)
+				return invoke(ctx, method, req, reply, cc, append(slices.Clip(opts), grpc.PerRPCCredentials(&token{}))...)
 			},
 		}})
 		r.expired(errorOf(r.call(t.Context(), payload(1))), want{
 			side: interceptor.ServerSide, phase: interceptor.PhaseWaiting, level: timeoutcfg.LevelConsumerService, limit: m.limit(),
-			sent: ptr(true), safe: ptr(false), attempts: ptr(1),
+			sent: new(true), safe: new(false), attempts: new(1),
 		})
 	})
 }
@@ -203,7 +204,7 @@ func TestObserverMayUseTimeouts(t *testing.T) {
 				_, _ = e.Message(), e.GRPCStatus()
 			}),
 		}})
-		as(t, errorOf(r.call(t.Context(), payload(1))))
+		_ = as(t, errorOf(r.call(t.Context(), payload(1))))
 	})
 }
 
@@ -212,7 +213,7 @@ func TestObserverMayUseTimeouts(t *testing.T) {
 func TestConcurrentUse(t *testing.T) {
 	read := func(e *interceptor.TimeoutError) {
 		_, _, _, _, _ = e.Message(), e.Error(), e.GRPCStatus(), e.LogValue(), e.SafeToRetry()
-		_ = *e //nolint:govet // every field is read
+		_ = *e
 	}
 	each(t, bubbleModes, func(t *testing.T, m mode) {
 		gate := testserver.NewGate(t)
@@ -223,8 +224,7 @@ func TestConcurrentUse(t *testing.T) {
 					wg.Add(1)
 					context.AfterFunc(ctx, func() {
 						defer wg.Done()
-						var e *interceptor.TimeoutError
-						if errors.As(context.Cause(ctx), &e) {
+						if e, ok := errors.AsType[*interceptor.TimeoutError](context.Cause(ctx)); ok {
 							read(e)
 						}
 					})

@@ -92,7 +92,9 @@ func TestDubboVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file struct{ Vectors []vector }
+	var file struct {
+		Vectors []vector `json:"vectors"`
+	}
 	if err := json.Unmarshal(raw, &file); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +193,7 @@ func TestOurMessages(t *testing.T) {
 		}},
 		{"bufconn", "as unix", func(e *interceptor.TimeoutError) { e.Local, e.Remote = named{"bufconn"}, named{"bufconn"} }},
 		{"long cause", "cut at 200 characters, whole ones, in one line", func(e *interceptor.TimeoutError) {
-			e.Cause = errors.New("first line\nsecond line\r\n\tthird: " + strings.Repeat("宽", 300))
+			e.Cause = errors.New("first line\nsecond line\r\n\tthird: " + strings.Repeat("ÿ", 300))
 		}},
 		{"odd cause", "a cause may look like an item of the brackets; it goes last", func(e *interceptor.TimeoutError) {
 			e.Cause = errors.New("x; cause: y; phase: answered]")

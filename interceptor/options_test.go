@@ -113,7 +113,7 @@ func TestTargetsUntouched(t *testing.T) {
 	each(t, bubbleModes, func(t *testing.T, m mode) {
 		r := m.rig(t, testserver.NewRaw(t, m.network, testserver.Script{Mute: true}), setup{policy: m.brief()})
 		header, trailer, p := metadata.Pairs("a", "b"), metadata.Pairs("c", "d"), grpcpeer.Peer{}
-		as(t, errorOf(r.call(t.Context(), payload(1), grpc.Header(&header), grpc.Trailer(&trailer), grpc.Peer(&p))))
+		_ = as(t, errorOf(r.call(t.Context(), payload(1), grpc.Header(&header), grpc.Trailer(&trailer), grpc.Peer(&p))))
 		if len(header) != 1 || len(trailer) != 1 || p.Addr != nil {
 			t.Errorf("header %v, trailer %v, peer %v", header, trailer, p)
 		}
@@ -133,7 +133,7 @@ func TestOnFinish(t *testing.T) {
 			defer mu.Unlock()
 			got = append(got, err)
 		})
-		as(t, errorOf(r.call(t.Context(), payload(1), finish)))
+		_ = as(t, errorOf(r.call(t.Context(), payload(1), finish)))
 		mu.Lock()
 		if len(got) != 1 || status.Code(got[0]) != codes.DeadlineExceeded {
 			t.Errorf("after an expiry: %v", got)
@@ -350,7 +350,7 @@ func TestCodecReplaced(t *testing.T) {
 
 // TestNewRefuses: an option without meaning is a mistake of the program.
 func TestNewRefuses(t *testing.T) {
-	for name, make := range map[string]func(){
+	for name, create := range map[string]func(){
 		"New":                    func() { interceptor.New(nil, interceptor.WithRequestData(nil)) },
 		"UnaryClientInterceptor": func() { interceptor.UnaryClientInterceptor(nil, interceptor.WithRequestData(nil)) },
 	} {
@@ -360,7 +360,7 @@ func TestNewRefuses(t *testing.T) {
 					t.Error("a nil renderer was taken")
 				}
 			}()
-			make()
+			create()
 		})
 	}
 }

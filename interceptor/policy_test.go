@@ -3,6 +3,7 @@ package interceptor_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -55,9 +56,7 @@ func TestLimits(t *testing.T) {
 	}
 	without := func(levels ...string) map[string]string {
 		m := make(map[string]string)
-		for k, v := range all {
-			m[k] = v
-		}
+		maps.Copy(m, all)
 		for _, l := range levels {
 			delete(m, l)
 		}

@@ -1,6 +1,7 @@
 package interceptor_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -55,7 +56,7 @@ func TestRetryWaiting(t *testing.T) {
 		})
 		r := retryRig(t, m, s, retrying(m.limit(), 5, "0.010s"), setup{}).ready()
 		w := serverWaiting(timeoutcfg.LevelConsumer, m.limit())
-		w.attempts, w.bracket, w.without = ptr(4), []string{"attempts: 4"}, nil
+		w.attempts, w.bracket, w.without = new(4), []string{"attempts: 4"}, nil
 		e := r.expired(errorOf(r.call(t.Context(), payload(10))), w)
 		// Three failures of 80 ms and as many backoffs of 8 to 12 ms.
 		if sent := e.Sent.Sub(e.Start); sent < 264*time.Millisecond || m.virtual() && sent > 276*time.Millisecond {
@@ -79,7 +80,7 @@ func TestRetryWaitingAttentive(t *testing.T) {
 			s := testserver.New(t, m.network, testserver.Fail(fails, unavailable))
 			r := retryRig(t, m, s, retrying(m.limit(), 5, "0.010s"), setup{})
 			e := as(t, errorOf(r.call(t.Context(), payload(10))))
-			w := want{side: e.Side, phase: e.Phase, level: timeoutcfg.LevelConsumer, limit: m.limit(), attempts: ptr(4), safe: ptr(false), null: ptr(false)}
+			w := want{side: e.Side, phase: e.Phase, level: timeoutcfg.LevelConsumer, limit: m.limit(), attempts: new(4), safe: new(false), null: new(false)}
 			r.expired(e, w)
 			blamed[e.Side]++
 		}
@@ -113,7 +114,7 @@ func TestRetryInBackoff(t *testing.T) {
 				var trailer metadata.MD
 				e := r.expired(errorOf(r.call(t.Context(), payload(10), grpc.Trailer(&trailer))), want{
 					side: interceptor.ClientSide, phase: interceptor.PhaseConnecting, level: timeoutcfg.LevelConsumer, limit: m.limit(),
-					attempts: ptr(1), safe: ptr(false),
+					attempts: new(1), safe: new(false),
 				})
 				if !e.ByTimer || len(s.Calls()) != 1 {
 					t.Errorf("by timer: %v, %d calls", e.ByTimer, len(s.Calls()))
@@ -131,7 +132,7 @@ func TestRetryBackoffAfterTwo(t *testing.T) {
 		r := retryRig(t, m, s, retrying(m.limit(), 5, "0.1s"), setup{})
 		r.expired(errorOf(r.call(t.Context(), payload(10))), want{
 			side: interceptor.ClientSide, phase: interceptor.PhaseConnecting, level: timeoutcfg.LevelConsumer, limit: m.limit(),
-			attempts: ptr(2), safe: ptr(false), bracket: []string{"attempts: 2"},
+			attempts: new(2), safe: new(false), bracket: []string{"attempts: 2"},
 		})
 	})
 }
@@ -156,7 +157,7 @@ func TestRetryHeldBack(t *testing.T) {
 		// gRPC keeps 256 KiB for a retry at most, so that is how great it may be.
 		e := r.expired(errorOf(r.call(t.Context(), payload(200<<10))), want{
 			side: interceptor.ClientSide, phase: interceptor.PhaseSending, level: timeoutcfg.LevelConsumer, limit: m.limit(),
-			attempts: ptr(2), safe: ptr(false), sent: ptr(false),
+			attempts: new(2), safe: new(false), sent: new(false),
 		})
 		if n.Load() != 2 {
 			t.Errorf("%d attempts reached the server: %v", n.Load(), e)
@@ -185,7 +186,7 @@ func TestRetryWithoutSlot(t *testing.T) {
 		<-gate.Entered()
 		r.expired(<-done, want{
 			side: interceptor.ClientSide, phase: interceptor.PhaseConnecting, level: timeoutcfg.LevelConsumer, limit: m.limit(),
-			attempts: ptr(2), safe: ptr(false),
+			attempts: new(2), safe: new(false),
 		})
 		gate.Open()
 		if err := <-other; err != nil {
@@ -214,7 +215,7 @@ func TestRetriesGetThere(t *testing.T) {
 				r := retryRig(t, m, s, retrying(m.limit(), 5, "0.001s"), setup{})
 				req := payload(tt.size)
 				resp, err := r.call(t.Context(), req, append(tt.call, interceptor.WithTimeout(time.Minute))...)
-				if err != nil || string(resp.GetPayload().GetBody()) != string(req.GetPayload().GetBody()) {
+				if err != nil || !bytes.Equal(resp.GetPayload().GetBody(), req.GetPayload().GetBody()) {
 					t.Errorf("%v", err)
 				}
 			})
@@ -237,7 +238,7 @@ func TestAnsweredOnTheLastAttempt(t *testing.T) {
 		err := errorOf(r.call(t.Context(), payload(10)))
 		r.expired(err, want{
 			side: interceptor.ServerSide, phase: interceptor.PhaseAnswered, level: timeoutcfg.LevelConsumer, limit: m.limit(),
-			attempts: ptr(2), safe: ptr(false), sent: ptr(true),
+			attempts: new(2), safe: new(false), sent: new(true),
 		})
 		stillTheServers(t, err, answered)
 	})
@@ -275,7 +276,7 @@ func TestTransparentRetry(t *testing.T) {
 		}}
 		r := m.rig(t, testserver.NewRaw(t, m.network, testserver.Script{OnFrame: f.onFrame}), setup{policy: m.brief()}).ready()
 		w := serverWaiting(timeoutcfg.LevelConsumerService, m.limit())
-		w.attempts, w.bracket, w.without = ptr(2), []string{"attempts: 2"}, nil
+		w.attempts, w.bracket, w.without = new(2), []string{"attempts: 2"}, nil
 		r.expired(errorOf(r.call(t.Context(), payload(10))), w)
 	})
 }
@@ -298,7 +299,7 @@ func TestTransparentRetryFindsNoConnection(t *testing.T) {
 		r := m.rig(t, raw, setup{policy: m.brief()}).ready()
 		r.expired(errorOf(r.call(t.Context(), payload(10), grpc.WaitForReady(true))), want{
 			side: interceptor.ClientSide, phase: interceptor.PhaseConnecting, level: timeoutcfg.LevelConsumerService, limit: m.limit(),
-			attempts: ptr(1), safe: ptr(false), bracket: []string{"evidence: gRPC's text"},
+			attempts: new(1), safe: new(false), bracket: []string{"evidence: gRPC's text"},
 		})
 	})
 }

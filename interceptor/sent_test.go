@@ -21,7 +21,7 @@ import (
 func (m mode) clientSending(req proto.Message) want {
 	return want{
 		side: interceptor.ClientSide, phase: interceptor.PhaseSending, level: timeoutcfg.LevelConsumerService, limit: m.limit(),
-		sent: ptr(false), attempts: ptr(1), safe: ptr(false), null: ptr(false),
+		sent: new(false), attempts: new(1), safe: new(false), null: new(false),
 		bracket: []string{fmt.Sprintf("request: %d bytes", proto.Size(req))},
 	}
 }
@@ -195,7 +195,7 @@ func TestReceiving(t *testing.T) {
 				e := r.expired(err, want{
 					side: interceptor.ServerSide, level: timeoutcfg.LevelConsumerService, limit: m.limit(),
 					phase: phaseOf(t, err, interceptor.PhaseWaiting, interceptor.PhaseReceiving),
-					sent:  ptr(true), attempts: ptr(1), safe: ptr(false), null: ptr(false),
+					sent:  new(true), attempts: new(1), safe: new(false), null: new(false),
 				})
 				if name != "headers" && e.Phase != interceptor.PhaseReceiving {
 					t.Logf("phase %v with %s", e.Phase, name)

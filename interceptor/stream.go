@@ -102,7 +102,7 @@ func (s *clientStream) RecvMsg(m any) error {
 	}
 	// gRPC calls onFinish on the goroutine that was first to end the stream, which
 	// need not be this one.
-	s.call.seen.noteTrailer(s.ClientStream.Trailer)
+	s.call.seen.noteTrailer(s.Trailer)
 	return s.end(err)
 }
 

@@ -68,7 +68,7 @@ func block(n int) *testpb.StreamingOutputCallRequest {
 }
 
 func bounded(side interceptor.Side, phase interceptor.Phase) want {
-	return want{side: side, phase: phase, level: timeoutcfg.LevelConsumer, limit: streamLimit, sent: ptr(side == interceptor.ServerSide), safe: ptr(false)}
+	return want{side: side, phase: phase, level: timeoutcfg.LevelConsumer, limit: streamLimit, sent: new(side == interceptor.ServerSide), safe: new(false)}
 }
 
 func TestServerStreamWaits(t *testing.T) {
@@ -352,7 +352,7 @@ func TestStreamEnds(t *testing.T) {
 		"well":                   {server: func(serverSide) error { return nil }, want: codes.OK},
 		"with a status":          {server: func(serverSide) error { return status.Error(codes.DataLoss, "lost") }, want: codes.DataLoss},
 		"by cancellation":        {server: silent, do: func(_ *rig, cancel context.CancelFunc) { cancel() }, want: codes.Canceled},
-		"by the connection":      {server: silent, do: func(r *rig, _ context.CancelFunc) { r.cc.Close() }, want: codes.Canceled},
+		"by the connection":      {server: silent, do: func(r *rig, _ context.CancelFunc) { closing(r.tb, r.cc) }, want: codes.Canceled},
 		"by the server's answer": {server: func(serverSide) error { return status.Error(codes.DeadlineExceeded, "mine") }, want: codes.DeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -411,7 +411,7 @@ func TestAbandonedStream(t *testing.T) {
 		if n := len(r.timeouts.InFlight()); n != 1 {
 			t.Errorf("%d in flight, want the unlimited one", n)
 		}
-		r.cc.Close()
+		closing(t, r.cc)
 		synctest.Wait()
 		if left := r.timeouts.InFlight(); len(left) != 0 {
 			t.Errorf("left in flight after Close: %+v", left)

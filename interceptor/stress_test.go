@@ -75,8 +75,7 @@ func TestExactlyOnce(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				tally[status.Code(err)]++
-				var e *interceptor.TimeoutError
-				if errors.As(err, &e) {
+				if e, ok := errors.AsType[*interceptor.TimeoutError](err); ok {
 					timeouts[e.CallID]++
 				} else if status.Code(err) == codes.DeadlineExceeded {
 					t.Errorf("call %d: %v, no TimeoutError", i, err)

@@ -37,12 +37,21 @@ func TestTies(t *testing.T) {
 		"server's failure": {func(*testserver.Gate) testserver.Handler {
 			return testserver.Fail(limit, status.Error(codes.Internal, "late"))
 		}, nil, []codes.Code{codes.Internal}},
-		"cancel by context": {func(g *testserver.Gate) testserver.Handler { return g.Attentive },
-			func(_ *rig, _ *future, cancel func()) { cancel() }, []codes.Code{codes.Canceled}},
-		"cancel by future": {func(g *testserver.Gate) testserver.Handler { return g.Attentive },
-			func(_ *rig, f *future, _ func()) { f.Cancel() }, []codes.Code{codes.Canceled}},
-		"close": {func(g *testserver.Gate) testserver.Handler { return g.Attentive },
-			func(r *rig, _ *future, _ func()) { _ = r.cc.Close() }, []codes.Code{codes.Canceled}},
+		"cancel by context": {
+			func(g *testserver.Gate) testserver.Handler { return g.Attentive },
+			func(_ *rig, _ *future, cancel func()) { cancel() },
+			[]codes.Code{codes.Canceled},
+		},
+		"cancel by future": {
+			func(g *testserver.Gate) testserver.Handler { return g.Attentive },
+			func(_ *rig, f *future, _ func()) { f.Cancel() },
+			[]codes.Code{codes.Canceled},
+		},
+		"close": {
+			func(g *testserver.Gate) testserver.Handler { return g.Attentive },
+			func(r *rig, _ *future, _ func()) { _ = r.cc.Close() },
+			[]codes.Code{codes.Canceled},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, futureModes, func(t *testing.T, m mode) {
@@ -66,7 +75,7 @@ func TestTies(t *testing.T) {
 					settle()
 					oneOutcome(t, r, err, before, tt.codes)
 					tally[status.Code(err)]++
-					if len(completions) != 1 || <-completions != err { //nolint:errorlint // the one outcome
+					if len(completions) != 1 || <-completions != err {
 						t.Errorf("the callback saw another outcome than %v", err)
 					}
 					cancel()
@@ -80,9 +89,8 @@ func TestTies(t *testing.T) {
 // oneOutcome checks the invariant of a tie.
 func oneOutcome(t *testing.T, r *rig, err error, before int, others []codes.Code) {
 	t.Helper()
-	var e *interceptor.TimeoutError
 	observed := r.observed.all()[before:]
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*interceptor.TimeoutError](err); ok {
 		sound(t, e)
 		if len(observed) != 1 || observed[0] != e {
 			t.Errorf("observed %v, want the one expiry", observed)

@@ -50,7 +50,7 @@ const secret = "13800000000"
 // secretRequest holds personal data, in front of a body of some bytes.
 func secretRequest(n int) *testpb.SimpleRequest {
 	req := payload(n)
-	req.Payload.Body = append([]byte(secret), req.Payload.Body...)
+	req.Payload.Body = append([]byte(secret), req.GetPayload().GetBody()...)
 	req.ResponseStatus = &testpb.EchoStatus{Message: secret}
 	return req
 }
@@ -266,7 +266,9 @@ func TestLogValue(t *testing.T) {
 			if kind := e.LogValue().Kind(); kind != slog.KindGroup {
 				t.Errorf("%s: a %v", name, kind)
 			}
-			var line struct{ Err map[string]any }
+			var line struct {
+				Err map[string]any `json:"err"`
+			}
 			if err := json.Unmarshal([]byte(everything(t, e)["LogValue"]), &line); err != nil {
 				t.Fatal(err)
 			}
@@ -291,7 +293,7 @@ func TestObserver(t *testing.T) {
 		for i := range 5 {
 			ctx := context.WithValue(t.Context(), key{}, i)
 			err := errorOf(r.call(ctx, payload(1), interceptor.WithTimeout(50*time.Millisecond)))
-			as(t, err)
+			_ = as(t, err)
 			if got := r.observed.all(); len(got) != i+1 || !errors.Is(err, got[i]) {
 				t.Fatalf("after call %d: %v", i, got)
 			}
@@ -318,7 +320,7 @@ func TestCause(t *testing.T) {
 			},
 		}})
 		e := as(t, errorOf(r.call(t.Context(), payload(1))))
-		if e.Cause != got || !errors.Is(e, got) { //nolint:errorlint // the very value
+		if e.Cause != got || !errors.Is(e, got) {
 			t.Errorf("cause %v, gRPC returned %v", e.Cause, got)
 		}
 		if errors.Is(e, io.EOF) {

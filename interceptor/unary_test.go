@@ -111,7 +111,7 @@ func TestNoConnection(t *testing.T) {
 				return testserver.NewRaw(tb, n, testserver.Script{Mute: true})
 			},
 			dial: []grpc.DialOption{grpc.WithTransportCredentials(
-				credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}))}, //nolint:gosec // there is nothing to verify
+				credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}))},
 		},
 		"dialer hangs": {
 			peer: func(tb testing.TB, n testserver.Network) peer {
@@ -168,7 +168,7 @@ func TestResolverNeverAnswers(t *testing.T) {
 			testserver.New(t, m.network, testserver.Echo), "never:///bar", manual.NewBuilderWithScheme("never"),
 		}
 		r := m.rig(t, p, setup{policy: m.brief()})
-		defer r.cc.Close()
+		defer closing(t, r.cc)
 		e := r.expired(errorOf(r.call(t.Context(), payload(10))), clientConnecting(timeoutcfg.LevelConsumerService, m.limit()))
 		if !e.ByTimer || m.virtual() && e.End.Sub(e.Start) != m.limit() {
 			t.Errorf("by timer: %v, after %v", e.ByTimer, e.End.Sub(e.Start))
@@ -200,7 +200,7 @@ func TestStreamSlotsUsedUp(t *testing.T) {
 		<-gate.Entered()
 
 		w := clientConnecting(timeoutcfg.LevelConsumerService, m.limit())
-		w.attempts, w.null = ptr(1), ptr(false)
+		w.attempts, w.null = new(1), new(false)
 		e := r.expired(errorOf(r.call(t.Context(), payload(10))), w)
 		if e.Local == nil || e.Remote == nil || !e.ByTimer {
 			t.Errorf("addresses %v, %v; by timer: %v", e.Local, e.Remote, e.ByTimer)
@@ -246,7 +246,7 @@ func TestNoTimeLeft(t *testing.T) {
 				for range 2 { // cold and warm
 					e := r.expired(errorOf(r.call(ctx, payload(10), tt.call...)), want{
 						side: interceptor.ClientSide, phase: interceptor.PhaseNotStarted, level: tt.level,
-						sent: ptr(false), attempts: ptr(0), safe: ptr(true), null: ptr(true),
+						sent: new(false), attempts: new(0), safe: new(true), null: new(true),
 					})
 					if e.Limit != 0 || e.Late < 0 {
 						t.Errorf("limit %v, late %v", e.Limit, e.Late)
@@ -265,14 +265,14 @@ func TestNoTimeLeft(t *testing.T) {
 }
 
 // connect waits until cc is ready.
-func connect(t testing.TB, cc *grpc.ClientConn) {
-	t.Helper()
+func connect(tb testing.TB, cc *grpc.ClientConn) {
+	tb.Helper()
 	cc.Connect()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
 	for s := cc.GetState(); s != connectivity.Ready; s = cc.GetState() {
 		if !cc.WaitForStateChange(ctx, s) {
-			t.Fatalf("not ready but %v", s)
+			tb.Fatalf("not ready but %v", s)
 		}
 	}
 }
@@ -355,7 +355,7 @@ func TestNoTimeoutAtAll(t *testing.T) {
 						},
 					},
 				})
-				if err := errorOf(r.call(t.Context(), payload(10))); err != sentinel { //nolint:errorlint // the very value
+				if err := errorOf(r.call(t.Context(), payload(10))); err != sentinel {
 					t.Errorf("got %v, want the error unchanged", err)
 				}
 			}

@@ -82,8 +82,8 @@ func listen(tb testing.TB, network Network, buffer int) endpoint {
 			if err != nil {
 				return nil, err
 			}
-			if buffer != 0 {
-				if err := conn.(*net.TCPConn).SetWriteBuffer(buffer); err != nil {
+			if tcp, ok := conn.(*net.TCPConn); ok && buffer != 0 {
+				if err := tcp.SetWriteBuffer(buffer); err != nil {
 					return nil, err
 				}
 			}

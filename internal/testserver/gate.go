@@ -18,6 +18,7 @@ type Gate struct {
 
 // NewGate returns a closed gate, opened in tb's cleanup at the latest.
 func NewGate(tb testing.TB) *Gate {
+	tb.Helper()
 	g := &Gate{entered: make(chan struct{}, 1<<14), open: make(chan struct{})}
 	tb.Cleanup(g.Open)
 	return g
