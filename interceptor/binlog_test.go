@@ -3,6 +3,7 @@ package interceptor_test
 import (
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/binarylog"
 	binlogpb "google.golang.org/grpc/binarylog/grpc_binarylog_v1"
@@ -48,6 +49,15 @@ func TestBinaryLogging(t *testing.T) {
 				r = m.rig(t, testserver.New(t, m.network, gate.Deaf), setup{policy: m.brief()}).ready()
 				r.expired(errorOf(r.call(t.Context(), payload(10))), serverWaiting(timeoutcfg.LevelConsumerService, m.limit()))
 				r.expired(errorOf(r.empty(t.Context())), serverWaiting(timeoutcfg.LevelConsumerService, m.limit()))
+
+				// Not the time of gRPC's own read, but of the transport's.
+				const reads = 150 * time.Millisecond
+				r = m.rig(t, testserver.New(t, m.network, nil, streamThat(pause(reads), deaf(gate))), setup{policy: m.brief()}).ready()
+				w := serverWaiting(timeoutcfg.LevelConsumerService, m.limit())
+				w.without = nil
+				if e := r.expired(errorOf(r.call(t.Context(), payload(mebibyte))), w); e.Sent.Sub(e.Start) < reads {
+					t.Errorf("sent after %v, though the server read after %v", e.Sent.Sub(e.Start), reads)
+				}
 			}
 			inMode(t, m, body)
 		}

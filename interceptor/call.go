@@ -36,9 +36,8 @@ type call struct {
 	lastByte    lastByte
 	seen        sightings
 
-	// header and trailer are for gRPC to write and for the finishWitness to read,
-	// and nobody else.
-	header, trailer metadata.MD
+	// trailer is for gRPC to write and for the finishWitness to read, and nobody else.
+	trailer metadata.MD
 
 	// expiry is what was known when the time was up. It is written by whoever
 	// expires the call, before the context ends, and read after that.
@@ -59,7 +58,8 @@ type ending struct {
 
 // endingNow takes down what is known now.
 func (c *call) endingNow() *ending {
-	return &ending{at: time.Now(), limit: c.limit, seen: c.seen.now()}
+	seen := c.seen.now() // first, so that nothing was seen after the end
+	return &ending{at: time.Now(), limit: c.limit, seen: seen}
 }
 
 // newCall prepares a call. It is not in flight yet.
@@ -95,17 +95,24 @@ func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.
 // request it is all that gRPC keeps for a retry.
 const messageHeaderSize = 5
 
-// witnessed returns opts with the witnesses behind them: where gRPC lets the last
-// option win, ours does, and stands for the user's.
-func (c *call) witnessed(opts []grpc.CallOption, onFinish func(error)) []grpc.CallOption {
-	all := make([]grpc.CallOption, len(opts), len(opts)+5)
-	copy(all, opts)
-	if c.codec != nil {
-		all = append(all, grpc.ForceCodecV2CallOption{CodecV2: (*codecWitness)(c)})
+// witnessed returns opts with the witnesses among them. In gRPC the last option of
+// a kind wins. Ours stands for the user's, right behind it; where there is none, it
+// stands before all, so that an option in which we did not recognise one (a type of
+// the user's that embeds gRPC's) overrides ours and not the other way round.
+func (c *call) witnessed(opts []grpc.CallOption, o *callOptions, onFinish func(error)) []grpc.CallOption {
+	all := make([]grpc.CallOption, 0, len(opts)+4)
+	for i := range len(opts) + 1 {
+		if i == o.codecEnd && c.codec != nil {
+			all = append(all, grpc.ForceCodecV2CallOption{CodecV2: (*codecWitness)(c)})
+		}
+		if i == o.credsEnd {
+			all = append(all, grpc.PerRPCCredsCallOption{Creds: (*credentialsWitness)(c)})
+		}
+		if i < len(opts) {
+			all = append(all, opts[i])
+		}
 	}
 	return append(all,
-		grpc.PerRPCCredsCallOption{Creds: (*credentialsWitness)(c)},
-		grpc.HeaderCallOption{HeaderAddr: &c.header},
 		grpc.TrailerCallOption{TrailerAddr: &c.trailer},
 		grpc.OnFinishCallOption{OnFinish: onFinish},
 	)

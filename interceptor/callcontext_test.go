@@ -3,6 +3,7 @@ package interceptor_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -163,6 +164,47 @@ func TestForeignContexts(t *testing.T) {
 		defer cancel()
 		if e := as(t, errorOf(r.call(foreign{ctx}, payload(1)))); e.Level.String() != "context" || e.Limit != time.Second {
 			t.Errorf("limit %v by %v", e.Limit, e.Level)
+		}
+	})
+}
+
+// counted is a context without an end that counts the functions that wait for it.
+type counted struct {
+	context.Context
+
+	done    chan struct{}
+	waiting atomic.Int64
+}
+
+func (c *counted) Done() <-chan struct{} { return c.done }
+
+func (c *counted) AfterFunc(func()) (stop func() bool) {
+	c.waiting.Add(1)
+	return func() bool {
+		c.waiting.Add(-1)
+		return true
+	}
+}
+
+// TestLongLivedCallers: a caller's context that outlives its calls keeps nothing
+// of them, however they ended.
+func TestLongLivedCallers(t *testing.T) {
+	each(t, bubbleModes, func(t *testing.T, m mode) {
+		gate := testserver.NewGate(t)
+		long := &counted{Context: context.WithoutCancel(t.Context()), done: make(chan struct{})}
+		r := m.rig(t, testserver.New(t, m.network, gate.Deaf), setup{policy: m.brief()})
+		_ = as(t, errorOf(r.call(long, payload(1))))
+		_ = as(t, errorOf(r.call(long, payload(1), interceptor.WithTimeout(0))))
+		gate.Open()
+		for _, opts := range [][]grpc.CallOption{nil, {interceptor.WithoutTimeout()}, {grpc.MaxCallSendMsgSize(0)}} {
+			_, err := r.call(long, payload(1), opts...)
+			if code := codeOf(err); code != codes.OK && code != codes.ResourceExhausted {
+				t.Error(err)
+			}
+		}
+		settle()
+		if n := long.waiting.Load(); n != 0 {
+			t.Errorf("%d functions of calls that have ended wait for the caller's context", n)
 		}
 	})
 }

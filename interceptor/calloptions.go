@@ -14,9 +14,11 @@ type callOptions struct {
 	limit       *callLimit
 	future      *asyncCall
 	codec       messageCodec // forced by the user; nil: the registered one
+	codecEnd    int          // the index behind the option that forced it; 0: none did
 	codecName   string       // the forced codec's name; empty: none forced, or a nameless one
 	subtype     string       // lower case
 	credentials credentials.PerRPCCredentials
+	credsEnd    int // the index behind the option that gave them; 0: none did
 	retryBuffer int // bytes of a request that gRPC keeps for retries
 }
 
@@ -27,32 +29,32 @@ const defaultRetryBuffer = 256 << 10
 // gRPC applies pointers to its option types as well as values.
 func readCallOptions(opts []grpc.CallOption) callOptions {
 	o := callOptions{retryBuffer: defaultRetryBuffer}
-	for _, opt := range opts {
+	for i, opt := range opts {
 		switch opt := opt.(type) {
 		case callLimit:
 			o.limit = &opt
 		case asyncCallOption:
 			o.future = opt.call
 		case grpc.ForceCodecV2CallOption:
-			o.forceCodec(opt.CodecV2)
+			o.forceCodecV2(opt.CodecV2, i)
 		case *grpc.ForceCodecV2CallOption:
-			o.forceCodec(opt.CodecV2)
+			o.forceCodecV2(opt.CodecV2, i)
 		case grpc.ForceCodecCallOption:
-			o.forceCodecV1(opt.Codec)
+			o.forceCodec(wholeBytes{opt.Codec}, opt.Codec.Name(), i)
 		case *grpc.ForceCodecCallOption:
-			o.forceCodecV1(opt.Codec)
+			o.forceCodec(wholeBytes{opt.Codec}, opt.Codec.Name(), i)
 		case grpc.CustomCodecCallOption:
-			o.codec, o.codecName = wholeBytes{opt.Codec}, ""
+			o.forceCodec(wholeBytes{opt.Codec}, "", i)
 		case *grpc.CustomCodecCallOption:
-			o.codec, o.codecName = wholeBytes{opt.Codec}, ""
+			o.forceCodec(wholeBytes{opt.Codec}, "", i)
 		case grpc.ContentSubtypeCallOption:
 			o.subtype = opt.ContentSubtype
 		case *grpc.ContentSubtypeCallOption:
 			o.subtype = opt.ContentSubtype
 		case grpc.PerRPCCredsCallOption:
-			o.credentials = opt.Creds
+			o.credentials, o.credsEnd = opt.Creds, i+1
 		case *grpc.PerRPCCredsCallOption:
-			o.credentials = opt.Creds
+			o.credentials, o.credsEnd = opt.Creds, i+1
 		case grpc.MaxRetryRPCBufferSizeCallOption:
 			o.retryBuffer = opt.MaxRetryRPCBufferSize
 		case *grpc.MaxRetryRPCBufferSizeCallOption:
@@ -62,16 +64,16 @@ func readCallOptions(opts []grpc.CallOption) callOptions {
 	return o
 }
 
-func (o *callOptions) forceCodec(c encoding.CodecV2) {
-	if c == nil {
-		o.codec, o.codecName = nil, ""
-		return
-	}
-	o.codec, o.codecName = c, c.Name()
+func (o *callOptions) forceCodec(c messageCodec, name string, index int) {
+	o.codec, o.codecName, o.codecEnd = c, name, index+1
 }
 
-func (o *callOptions) forceCodecV1(c encoding.Codec) {
-	o.codec, o.codecName = wholeBytes{c}, c.Name()
+func (o *callOptions) forceCodecV2(c encoding.CodecV2, index int) {
+	if c == nil {
+		o.forceCodec(nil, "", index) // gRPC then takes the registered one
+		return
+	}
+	o.forceCodec(c, c.Name(), index)
 }
 
 // messageCodec returns the codec that gRPC would take. It is nil when the call

@@ -8,6 +8,7 @@ type evidence struct {
 	sent      bool // the last attempt's request was sent before the limit
 	unwatched bool // the last attempt got a stream, but its request was encoded by another codec than ours
 	owing     bool // the user of the stream owed the server messages, or was blocked sending one
+	busy      bool // the user of the stream had a part of the answer and did not ask for the next
 	answering bool // the answer to what was sent had begun to come
 	refused   bool // the last attempt that got a stream was answered, and a retry policy waits for the next
 	unready   bool // gRPC says that the call waited for a connection
@@ -29,6 +30,8 @@ func classify(e evidence) (Side, Phase) {
 		return ClientSide, PhaseSending
 	case e.owing:
 		return ClientSide, PhaseConnecting
+	case e.busy:
+		return ClientSide, PhaseReceiving
 	case e.sent && e.answering:
 		return ServerSide, PhaseReceiving
 	case e.sent, e.unwatched:

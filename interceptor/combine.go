@@ -14,6 +14,9 @@ import (
 // error is the result's, unchanged. Cancel on the result cancels f. A panic in fn
 // fails the future and is raised again.
 func Then[T, U any](f *Future[T], fn func(T) (U, error)) *Future[U] {
+	if fn == nil {
+		panic("interceptor: Then with a nil function; use the future itself")
+	}
 	then := newFuture[U](f.Cancel)
 	f.follow(func() {
 		if f.err != nil {

@@ -121,6 +121,9 @@ func (e *TimeoutError) serversStatus() *status.Status {
 	if st, ok := status.FromError(e.Cause); ok && st.Code() == codes.DeadlineExceeded {
 		return st
 	}
+	if e.notes.terse {
+		return status.New(codes.DeadlineExceeded, string(e.appendTerse(nil)))
+	}
 	return status.New(codes.DeadlineExceeded, string(e.appendMessage(nil, "")))
 }
 
@@ -177,7 +180,8 @@ func (e *TimeoutError) Temporary() bool { return true }
 func (e *TimeoutError) SafeToRetry() bool { return e.notes.safeToRetry }
 
 // LogValue returns the fields as a group, for structured logs. Durations are
-// durations; nothing in it comes from the request or the response.
+// durations; nothing in it comes from the messages of the call. The cause can be the
+// text of the server's status.
 func (e *TimeoutError) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.Int64("call_id", e.CallID),

@@ -6,8 +6,10 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 )
 
 // sightings is what the witnesses have seen of one call. They speak on many
@@ -40,18 +42,21 @@ type sighting struct {
 	sent       time.Time // when untaken last became zero; zero: never yet
 	compressed bool      // sent is when the message was compressed
 	answering  bool      // a response was decoded since the message encoded last
+	answered   bool      // a response was decoded
+	opened     bool      // a stream was handed to its user
+	deadline   time.Time // of the last attempt's context; zero: none
 
 	// What the user of a stream is about.
 	sends              int  // calls of SendMsg
 	sending, receiving int  // calls under way, to send and to get something
 	closed             bool // there is nothing more to send
 
-	told bool // gRPC has called our OnFinish: it had our options
+	told     bool // gRPC has called our OnFinish: it had our options
+	exceeded bool // and said DEADLINE_EXCEEDED there
 
 	// What gRPC wrote when it was finished with the last stream that it got.
 	finished bool // there was such a stream
 	trailer  bool // it ended with a trailer that says something: an answer
-	spoke    bool // a server sent a header or such a trailer on it
 }
 
 // owing reports whether the user of a stream owed the server something: a message
@@ -59,6 +64,12 @@ type sighting struct {
 // user does not wait for an answer.
 func (s *sighting) owing() bool {
 	return s.sending > 0 || !s.closed && s.receiving == 0
+}
+
+// busy reports whether the user of a stream, who has no more to send, was about
+// something else than the answer, of which a part had come.
+func (s *sighting) busy() bool {
+	return s.closed && s.answering && s.receiving == 0
 }
 
 // now returns what was seen so far.
@@ -93,20 +104,21 @@ func (w *credentialsWitness) RequireTransportSecurity() bool {
 // interceptor further in may have left a run of the call behind, which writes late.
 type finishWitness call
 
-func (w *finishWitness) onFinish(error) {
-	w.seen.noteTold()
-	w.seen.noteFinish(w.header, w.trailer)
+func (w *finishWitness) onFinish(err error) {
+	w.seen.noteTold(err)
+	w.seen.noteFinish(w.trailer)
 }
 
-func (s *sightings) noteTold() {
+func (s *sightings) noteTold(err error) {
+	exceeded := status.Code(err) == codes.DeadlineExceeded
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.told = true
+	s.told, s.exceeded = true, exceeded
 }
 
-// noteFinish takes the header and the trailer as gRPC's options leave them: nil
-// where there was no stream, or no header on it.
-func (s *sightings) noteFinish(header, trailer metadata.MD) {
+// noteFinish takes the trailer as gRPC's option leaves it: nil where there was no
+// stream.
+func (s *sightings) noteFinish(trailer metadata.MD) {
 	if trailer == nil {
 		return
 	}
@@ -114,7 +126,6 @@ func (s *sightings) noteFinish(header, trailer metadata.MD) {
 	defer s.mu.Unlock()
 	s.finished = true
 	s.trailer = len(trailer) > 0
-	s.spoke = s.trailer || header != nil
 }
 
 func (s *sightings) noteAttempt(ctx context.Context) {
@@ -125,10 +136,12 @@ func (s *sightings) noteAttempt(ctx context.Context) {
 	if p, ok := peer.FromContext(ctx); ok {
 		s.local, s.remote = p.LocalAddr, p.Addr
 	}
+	s.deadline, _ = ctx.Deadline()
 	s.stream, s.sent = false, time.Time{}
-	if s.compressed {
-		// gRPC keeps the compressed request, which no witness watches. That it is
-		// handed over again is all there is to know.
+	if s.compressed || s.opened && len(s.messages) == 0 {
+		// gRPC keeps the compressed request, which no witness watches, and a stream
+		// without messages has nothing to watch. That there is another attempt is all
+		// there is to know.
 		s.stream, s.sent = true, now
 	}
 	s.untaken = len(s.messages)
@@ -140,7 +153,7 @@ func (s *sightings) noteAttempt(ctx context.Context) {
 // noteTrailer asks a stream that is over for its trailer, if gRPC has not told yet.
 func (s *sightings) noteTrailer(trailer func() metadata.MD) {
 	if finished := s.now().finished; !finished {
-		s.noteFinish(nil, trailer())
+		s.noteFinish(trailer())
 	}
 }
 
@@ -150,7 +163,7 @@ func (s *sightings) noteOpened() {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stream = true
+	s.opened, s.stream = true, true
 	if !s.encoded {
 		s.sent = now
 	}

@@ -3,6 +3,7 @@ package interceptor
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"time"
 
@@ -82,7 +83,7 @@ func (c *call) explain(e *ending, ev evidence, cause error) *TimeoutError {
 		terse:        c.timeouts.terse,
 	}
 	switch {
-	case ev.refused, ev.unready, ev.owing:
+	case ev.refused, ev.unready, ev.owing, ev.busy:
 		te.Sent = time.Time{} // an earlier attempt's or message's; what is owed now has not left
 	case ev.unwatched:
 		te.notes.sent = "unknown (codec replaced)"
@@ -101,6 +102,7 @@ func (c *call) evidenceAt(e *ending) evidence {
 	return evidence{
 		started: true, stream: e.seen.stream, sent: sent, answering: e.seen.answering,
 		owing: c.typ != interceptors.Unary && e.seen.owing(),
+		busy:  c.typ != interceptors.Unary && e.seen.busy(),
 	}
 }
 
@@ -122,8 +124,8 @@ func (c *call) notStarted() *TimeoutError {
 
 // expired explains a call that its limit ended and for which gRPC returned err.
 func (c *call) expired(err error) *TimeoutError {
-	if err == nil {
-		err = context.DeadlineExceeded // the response came after all, and too late
+	if err == nil || errors.Is(err, io.EOF) {
+		err = context.DeadlineExceeded // the answer came after all, and too late
 	}
 	after := c.seen.now()
 	ev := c.evidenceAfter(c.expiry, after)
@@ -131,12 +133,12 @@ func (c *call) expired(err error) *TimeoutError {
 	if side, _ := classify(ev); side == ServerSide {
 		// gRPC sends a request again by itself when the server never processed it.
 		// Where it finds no connection for that, only its words tell.
-		ev.unready = waitedForConnection(err)
+		ev.unready = !after.trailer && waitedForConnection(err)
 	}
 	te := c.explain(c.expiry, ev, err)
 	te.notes.safeToRetry = after.unreached()
 	if !after.told && te.Attempts == 0 {
-		te.notes.evidence = "none (options replaced)"
+		te.notes.evidence = "none (gRPC did not get our options)"
 	}
 	return te
 }
@@ -152,29 +154,51 @@ func (c *call) retriesAfter(attempts int) bool {
 }
 
 // exceededEarly explains a DEADLINE_EXCEEDED that came before the call's timer:
-// from a server, from a limit below ours, or because our own deadline was seen from
+// from a limit below ours, from a server, or because our own deadline was seen from
 // the other end, or by gRPC, a moment before the timer ran.
 func (c *call) exceededEarly(err error) *TimeoutError {
 	e := c.answered
 	ev := c.evidenceAfter(e, e.seen)
-	own := false
-	if c.limit.exists() {
-		left := c.limit.at.Sub(e.at)
-		own = left <= 0 || e.seen.spoke && left <= min(ownDeadlineSlack, c.limit.had/10)
-	}
-	ev.answered = e.seen.spoke && !own
+	spoke := e.seen.spoke() && status.Code(err) == codes.DeadlineExceeded
+	own := c.limit.exists() && reached(c.limit.at, c.start, e.at, spoke)
+	below := !own && (!spoke || c.lowered(e.seen.deadline) && reached(e.seen.deadline, c.start, e.at, spoke))
+	ev.answered = spoke && !own && !below
+	ev.refused = below && e.seen.trailer && c.retriesAfter(e.seen.attempts)
 	te := c.explain(e, ev, err)
 	te.ByTimer = own
 	te.notes.safeToRetry = e.seen.unreached()
-	if !own && !e.seen.spoke {
+	if below {
 		c.cutBelow(te)
 	}
 	return te
 }
 
-// ownDeadlineSlack is how long before our limit a server's DEADLINE_EXCEEDED is
-// taken for our own deadline, which travelled to it.
+// lowered reports whether deadline, that of an attempt's context, is one below
+// ours.
+func (c *call) lowered(deadline time.Time) bool {
+	return !deadline.IsZero() && (!c.limit.exists() || deadline.Before(c.limit.at))
+}
+
+// reached reports whether a call that began at start and ended at end did so by the
+// deadline. It may have ended a little earlier where a server spoke: the deadline
+// travelled to it, and its clock is its own.
+func reached(deadline, start, end time.Time, spoke bool) bool {
+	left := deadline.Sub(end)
+	return left <= 0 || spoke && left <= min(ownDeadlineSlack, deadline.Sub(start)/10)
+}
+
+// ownDeadlineSlack is how long before a deadline of ours a server's
+// DEADLINE_EXCEEDED is taken for that deadline.
 const ownDeadlineSlack = 10 * time.Millisecond
+
+// spoke reports whether a server has spoken on the last stream, given that no
+// deadline of the call's has passed: by its trailer, or because gRPC itself says
+// DEADLINE_EXCEEDED of a stream that it had, which it then knows from nobody else.
+// (A trailer after a header may say nothing, and the header is not asked for: gRPC
+// would copy it for every call.)
+func (s *sighting) spoke() bool {
+	return s.trailer || s.finished && s.exceeded && s.attempts > 0
+}
 
 // cutBelow says in te that a limit of which the policy knows nothing ended the
 // call.
@@ -193,7 +217,9 @@ func (c *call) cutBelow(te *TimeoutError) {
 // unreached reports whether no attempt can have reached a server: none got a
 // stream. It is settled when gRPC has returned, and known only if our options got
 // to gRPC: what no witness tells of may have happened all the same.
-func (s *sighting) unreached() bool { return s.told && !s.encoded && !s.finished }
+func (s *sighting) unreached() bool {
+	return s.told && !s.encoded && !s.finished && !s.opened
+}
 
 func isDeadlineExceeded(err error) bool {
 	return status.Code(err) == codes.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded)

@@ -119,7 +119,9 @@ func (f *Future[T]) Done() <-chan struct{} { return f.done }
 // When ctx's deadline passes first, the error is a [TimeoutError] whose Level is
 // LevelWaiter and whose Limit is the time that ctx left to this Get; when ctx is
 // cancelled first, it has the code Canceled. The call goes on in both cases and can
-// be waited for again.
+// be waited for again. Where no call of ours is in flight (without our interceptor,
+// or between the attempts of a retry interceptor), the error knows no Side and no
+// Phase.
 func (f *Future[T]) Get(ctx context.Context) (T, error) {
 	if f.isDone() {
 		return f.value, f.err
@@ -192,6 +194,9 @@ func (f *Future[T]) Cancel() { f.cancel() }
 // future is done, at once if it is already. A panic in fn ends the program, as in
 // any goroutine.
 func (f *Future[T]) OnComplete(fn func(T, error)) {
+	if fn == nil {
+		panic("interceptor: OnComplete with a nil function; leave it out instead")
+	}
 	f.follow(func() { go fn(f.value, f.err) })
 }
 

@@ -6,10 +6,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/duetime/duetime/interceptor"
+	"github.com/duetime/duetime/internal/testserver"
 )
 
 // blast is a panic value whose text is made when somebody asks for it: the
@@ -72,7 +74,7 @@ func TestPanics(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out, exit := inChild(t, nil, func(t *testing.T) {
 				tt.body(t)
-				select {} // the panic is on its way
+				_ = testserver.Pause(t.Context(), 10*time.Second) // the panic is on its way
 			})
 			if exit == 0 || !strings.Contains(out, tt.want) || strings.Contains(out, "[recovered") {
 				t.Errorf("exit %d, want %q in:\n%s", exit, tt.want, out)

@@ -29,7 +29,8 @@ func (s Side) String() string {
 // zero value means that nothing is known.
 type Phase uint8
 
-// The phases. The first three are the client's, the others the server's.
+// The phases. The first three are the client's, the others the server's; but a
+// stream whose user reads slowly is in PhaseReceiving and the client's.
 const (
 	PhaseNotStarted Phase = iota + 1 // no time was left; nothing was attempted
 	PhaseConnecting                  // waiting for a name, a connection, a stream slot, or the next attempt

@@ -2,10 +2,14 @@ package interceptor
 
 import (
 	"context"
+	"errors"
+	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/duetime/duetime/timeoutcfg"
@@ -52,23 +56,31 @@ func (t *Timeouts) openStream(
 		}
 	}()
 	//nolint:contextcheck // c.context derives from ctx; the linter cannot see it in the field
-	inner, err := streamer(c.context, desc, conn, method, c.witnessed(opts, s.onFinish)...)
+	inner, err := streamer(c.context, desc, conn, method, c.witnessed(opts, &o, s.onFinish)...)
 	if err != nil {
 		return nil, s.end(err)
 	}
 	opened = true
 	s.ClientStream = inner
 	c.seen.noteOpened()
+	s.endIfAbandoned()
 	return s, nil
 }
 
 // clientStream is a stream whose call is in flight. Like any client stream, it may
 // be used by one goroutine that sends and one that receives.
+//
+// It is over when a call of its user's returns what ends a stream in gRPC. That
+// gRPC has finished with it means as much only when its user is in no such call: an
+// interceptor further in may run the stream again meanwhile.
 type clientStream struct {
 	grpc.ClientStream
+
 	call    *call
 	desc    *grpc.StreamDesc
 	release func() bool // undoes the tie to the caller's context
+
+	finish atomic.Pointer[error] // what gRPC said when it had finished; nil: not yet
 
 	once    sync.Once
 	instead error // what is told instead of gRPC's own word; nil: nothing. Written by once.
@@ -76,11 +88,15 @@ type clientStream struct {
 
 // SendMsg sends a message. Its errors are gRPC's own.
 func (s *clientStream) SendMsg(m any) error {
+	defer s.endIfAbandoned()
 	s.call.seen.noteSending(1)
-	err := s.ClientStream.SendMsg(m)
-	s.call.seen.noteSending(-1)
+	defer s.call.seen.noteSending(-1)
 	if !s.desc.ClientStreams {
-		s.call.seen.noteClosed() // there is one message, and this was it
+		defer s.call.seen.noteClosed() // there is one message, and this was it
+	}
+	err := s.ClientStream.SendMsg(m)
+	if err != nil && !errors.Is(err, io.EOF) {
+		_ = s.end(err) // the stream is over, and RecvMsg says so too
 	}
 	return err
 }
@@ -95,38 +111,57 @@ func (s *clientStream) CloseSend() error {
 // call's TimeoutError, now and later.
 func (s *clientStream) RecvMsg(m any) error {
 	s.call.seen.noteReceiving(1)
+	defer s.call.seen.noteReceiving(-1) // when the end, if it is one, is written down
 	err := s.ClientStream.RecvMsg(m)
-	s.call.seen.noteReceiving(-1)
-	if err == nil {
-		return nil
+	if err == nil && s.desc.ServerStreams {
+		return nil // there may be more
 	}
-	// gRPC calls onFinish on the goroutine that was first to end the stream, which
-	// need not be this one.
-	s.call.seen.noteTrailer(s.Trailer)
+	if err != nil {
+		// gRPC calls onFinish on the goroutine that was first to end the stream, which
+		// need not be this one.
+		s.call.seen.noteTrailer(s.Trailer)
+	}
 	return s.end(err)
 }
 
 // Header waits for the header, as RecvMsg waits for a message. Its error is gRPC's
 // own.
 func (s *clientStream) Header() (metadata.MD, error) {
+	defer s.endIfAbandoned()
 	s.call.seen.noteReceiving(1)
 	defer s.call.seen.noteReceiving(-1)
 	return s.ClientStream.Header()
 }
 
-// onFinish is called by gRPC when the stream has ended in whatever way, on whatever
-// goroutine: also when its user went away.
+// onFinish is called by gRPC when it has finished with the stream, or with one run
+// of it, in whatever way and on whatever goroutine: also when its user went away.
 func (s *clientStream) onFinish(err error) {
 	(*finishWitness)(s.call).onFinish(err)
-	_ = s.end(err) // its user learns of it from RecvMsg
+	s.finish.Store(&err)
+	s.endIfAbandoned()
+}
+
+// endIfAbandoned completes a call whose stream has ended while its user was in no
+// call, or in one that does not tell: by the end of its context or of its
+// connection, since nothing else ends it then. Its user learns of it from RecvMsg, if
+// ever.
+func (s *clientStream) endIfAbandoned() {
+	finish, seen := s.finish.Load(), s.call.seen.now()
+	if finish == nil || !seen.opened || seen.sending > 0 || seen.receiving > 0 {
+		return
+	}
+	conn := s.call.conn
+	if s.call.ender.Err() != nil || conn != nil && conn.GetState() == connectivity.Shutdown {
+		_ = s.end(*finish)
+	}
 }
 
 // end completes the call, of which gRPC said err in the end, and returns what its
 // user is told: the same TimeoutError always, or err.
 func (s *clientStream) end(err error) error {
 	s.once.Do(func() {
+		defer s.release()
 		s.instead = s.call.settle(err, nil)
-		s.release()
 	})
 	if s.instead != nil {
 		return s.instead

@@ -38,7 +38,7 @@ func (s *sightings) forgetAll() {
 func (s *sightings) noteAnswer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.answering = true
+	s.stream, s.answering, s.answered = true, true, true
 }
 
 func (s *sightings) noteRef(m *lastByte) {
@@ -131,7 +131,7 @@ func (s *sightings) noteFree(m *lastByte) {
 		if m.resent {
 			needed = refsBeforeResend
 		}
-		if s.retained && !s.answering {
+		if s.retained && !s.answered { // after an answer gRPC does not try again
 			kept = 1
 		}
 		if m.refs >= needed && m.held <= kept {

@@ -92,6 +92,8 @@ type setup struct {
 	dial   []grpc.DialOption
 	outer  []grpc.UnaryClientInterceptor
 	inner  []grpc.UnaryClientInterceptor
+
+	innerStream []grpc.StreamClientInterceptor
 }
 
 // rig is a client with our interceptor.
@@ -117,7 +119,8 @@ func (m mode) rig(tb testing.TB, p peer, s setup) *rig {
 			grpc.WithChainStreamInterceptor(r.timeouts.StreamClientInterceptor()))
 	}
 	// What is added to the chain after ours is further in.
-	r.cc = p.Dial(append(opts, grpc.WithChainUnaryInterceptor(s.inner...))...)
+	opts = append(opts, grpc.WithChainUnaryInterceptor(s.inner...), grpc.WithChainStreamInterceptor(s.innerStream...))
+	r.cc = p.Dial(opts...)
 	return r
 }
 
@@ -140,7 +143,7 @@ func (m mode) limit() time.Duration {
 	if m.virtual() {
 		return 300 * time.Millisecond
 	}
-	return time.Second
+	return 2 * time.Second
 }
 
 // brief is the policy that sets it, for the service.
@@ -218,12 +221,13 @@ type ledger struct {
 	mu   sync.Mutex
 	errs []*interceptor.TimeoutError
 	ctxs []context.Context
+	ends []error // what the contexts said when they were handed over
 }
 
 func (l *ledger) observe(ctx context.Context, e *interceptor.TimeoutError) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.errs, l.ctxs = append(l.errs, e), append(l.ctxs, ctx)
+	l.errs, l.ctxs, l.ends = append(l.errs, e), append(l.ctxs, ctx), append(l.ends, ctx.Err())
 }
 
 func (l *ledger) all() []*interceptor.TimeoutError {

@@ -300,6 +300,9 @@ func TestObserver(t *testing.T) {
 			if got := r.observed.ctxs[i].Value(key{}); got != i {
 				t.Errorf("the context's value is %v, want the caller's %d", got, i)
 			}
+			if err := r.observed.ends[i]; err != nil {
+				t.Errorf("the observer got a context that has ended: %v, and the caller's has not", err)
+			}
 		}
 		gate.Open()
 		if _, err := r.call(t.Context(), payload(1)); err != nil || len(r.observed.all()) != 5 {

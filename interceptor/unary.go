@@ -40,7 +40,7 @@ func (t *Timeouts) invokeUnary(
 		t.calls.Drop(c.id)
 	}()
 	//nolint:contextcheck // c.context derives from ctx; the linter cannot see it in the field
-	err := invoker(c.context, method, req, reply, conn, c.witnessed(opts, (*finishWitness)(c).onFinish)...)
+	err := invoker(c.context, method, req, reply, conn, c.witnessed(opts, &o, (*finishWitness)(c).onFinish)...)
 	if instead := c.settle(err, req); instead != nil {
 		return instead
 	}
