@@ -47,6 +47,9 @@ func TestCutBelowThePolicy(t *testing.T) {
 					p = testserver.New(t, m.network, gate.Deaf)
 				}
 				r := m.rig(t, p, setup{policy: within3s, inner: tt.inner, dial: tt.dial})
+				if !tt.mute {
+					r.ready()
+				}
 				err := errorOf(r.call(t.Context(), payload(10)))
 				var e *interceptor.TimeoutError
 				if !errors.As(err, &e) {

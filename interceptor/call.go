@@ -43,10 +43,11 @@ type call struct {
 	// expires the call, before the context ends, and read after that.
 	expiry *ending
 
-	// answered is what was known when gRPC had ended the call, and completed tells
-	// that this completed it. Written by the one who calls complete first.
-	answered  *ending
+	// completed tells that gRPC's end of the call completed it, and answered is what
+	// was known then, where somebody may ask. Written by the one who calls complete
+	// first.
 	completed bool
+	answered  *ending
 }
 
 // ending is what was known of a call at its end.
@@ -135,9 +136,13 @@ func (c *call) begin() (release func() bool) {
 
 // complete is called when gRPC has ended the call. It reports whether that is what
 // completed the call; if not, it returns when whoever did has written down all.
-func (c *call) complete() bool {
+// exceeded tells that the end needs an explanation.
+func (c *call) complete(exceeded bool) bool {
 	if c.timeouts.calls.Complete(c.id) {
-		c.answered, c.completed = c.endingNow(), true
+		c.completed = true
+		if exceeded {
+			c.answered = c.endingNow()
+		}
 		c.ender.end(context.Canceled, nil)
 		return true
 	}

@@ -17,14 +17,15 @@ import (
 // settle says what the caller is told instead of err, which gRPC has returned; nil:
 // err it is.
 func (c *call) settle(err error, req any) error {
-	completed := c.complete()
+	exceeded := isDeadlineExceeded(err)
+	completed := c.complete(exceeded)
 	var inner *TimeoutError
 	switch {
 	case errors.As(err, &inner):
 		return nil // explained already, by an interceptor further in
 	case c.expiry != nil:
 		return c.fail(c.expired(err), req)
-	case !isDeadlineExceeded(err):
+	case !exceeded:
 		return nil
 	case completed:
 		return c.fail(c.exceededEarly(err), req)
