@@ -1,0 +1,179 @@
+package interceptor
+
+import (
+	"net"
+	"testing"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/peer"
+)
+
+// transport is what gRPC does with an encoded message, step by step, so that tests
+// can put the steps of two transports in any order.
+type transport struct{ message mem.BufferSlice }
+
+func (tr transport) queue()  { tr.message.Ref() }
+func (tr transport) begin()  { tr.message.Ref(); tr.message.Free() } // the reader's for the queue's
+func (tr transport) write()  { _ = tr.last().ReadOnlyData() }
+func (tr transport) finish() { tr.message.Free() }
+
+func (tr transport) last() mem.Buffer {
+	for _, b := range tr.message {
+		if b, ok := b.(*lastByte); ok {
+			return b
+		}
+	}
+	return nil
+}
+
+func (tr transport) send() {
+	tr.queue()
+	tr.begin()
+	tr.write()
+	tr.write() // gRPC looks at it once more to discard it
+	tr.finish()
+}
+
+// attempted returns a unary call whose first attempt has encoded a message, which
+// gRPC keeps.
+func attempted(t *testing.T, text string) (*call, transport) {
+	t.Helper()
+	c := &call{codec: wholeBytes{textCodec{}}}
+	c.seen.unary, c.seen.retained = true, true
+	attempt(t, c)
+	message, err := (*codecWitness)(c).Marshal(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	message.Ref() // for a retry
+	return c, transport{message}
+}
+
+func attempt(t *testing.T, c *call) {
+	t.Helper()
+	ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{}, LocalAddr: &net.TCPAddr{}})
+	if _, err := (*credentialsWitness)(c).GetRequestMetadata(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type textCodec struct{}
+
+func (textCodec) Marshal(v any) ([]byte, error) {
+	text, _ := v.(string)
+	return []byte(text), nil
+}
+func (textCodec) Unmarshal([]byte, any) error { return nil }
+
+func (c *call) wasSent() bool { return !c.seen.now().sent.IsZero() }
+
+func TestTransportTakesTheLastByte(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"a", "ab", "a long message"} {
+		c, tr := attempted(t, text)
+		if string(tr.message.Materialize()) != text {
+			t.Fatalf("the message is %q", tr.message.Materialize())
+		}
+		c, tr = attempted(t, text)
+		tr.queue()
+		tr.begin()
+		if c.wasSent() {
+			t.Errorf("%q: sent before its last byte was read", text)
+		}
+		tr.write()
+		if !c.wasSent() {
+			t.Errorf("%q: not sent though its last byte was read", text)
+		}
+	}
+}
+
+func TestEmptyMessageIsTakenWhenItsHeaderIsWritten(t *testing.T) {
+	t.Parallel()
+	c, tr := attempted(t, "")
+	tr.queue()
+	tr.message.Free() // SendMsg returns
+	tr.begin()
+	if c.wasSent() {
+		t.Error("sent while the writer holds it")
+	}
+	tr.finish()
+	if !c.wasSent() {
+		t.Error("not sent though the writer has let it go")
+	}
+}
+
+// Binary logging copies the whole message when it is handed over.
+func TestCopyDoesNotCount(t *testing.T) {
+	t.Parallel()
+	c, tr := attempted(t, "message")
+	tr.queue()
+	tr.begin()
+	_ = tr.message.Materialize()
+	if c.wasSent() {
+		t.Error("a copy counts as sending")
+	}
+	tr.write()
+	if !c.wasSent() {
+		t.Error("not sent though the transport has read it after the copy")
+	}
+}
+
+// A retry sends the same buffers. What the transport of the attempt before does
+// with them late is not the new attempt's.
+func TestLateReadOfTheAttemptBefore(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{"message": "message", "empty": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, tr := attempted(t, text)
+			tr.queue()
+			tr.begin()        // and there flow control stops it
+			tr.message.Free() // SendMsg returns
+			attempt(t, c)
+			if text != "" {
+				tr.write()
+			}
+			if c.wasSent() {
+				t.Error("the old transport's read counts for the new attempt")
+			}
+			tr.queue()
+			if text != "" {
+				tr.write()
+				tr.write()
+			}
+			tr.finish() // of the old one
+			if c.wasSent() {
+				t.Error("the old transport's reads count once the new attempt is queued")
+			}
+			tr.begin()
+			if c.wasSent() && text != "" {
+				t.Error("sent before the new transport has read it")
+			}
+			if text != "" {
+				tr.write()
+			}
+			tr.finish()
+			if !c.wasSent() {
+				t.Error("the new attempt's message is not sent in the end")
+			}
+		})
+	}
+}
+
+func TestRetryIsNotSentUntilItIs(t *testing.T) {
+	t.Parallel()
+	c, tr := attempted(t, "message")
+	tr.send()
+	tr.message.Free() // SendMsg returns
+	if !c.wasSent() {
+		t.Fatal("the first attempt was not sent")
+	}
+	attempt(t, c)
+	if seen := c.seen.now(); c.wasSent() || seen.stream || seen.attempts != 2 {
+		t.Errorf("at the beginning of a retry: %+v", seen)
+	}
+	tr.send()
+	if seen := c.seen.now(); !c.wasSent() || !seen.stream {
+		t.Errorf("after a retry: %+v", seen)
+	}
+}
