@@ -8,9 +8,9 @@ type evidence struct {
 	sent      bool // the last attempt's request was sent before the limit
 	unwatched bool // the last attempt got a stream, but its request was encoded by another codec than ours
 	owing     bool // the user of the stream owed the server messages, or was blocked sending one
-	busy      bool // the user of the stream had a part of the answer and did not ask for the next
+	busy      bool // the client had the answer, or a part of it, and was about that
 	answering bool // the answer to what was sent had begun to come
-	refused   bool // the last attempt that got a stream was answered, and a retry policy waits for the next
+	refused   bool // the last attempt was answered, and the call waited for the next
 	unready   bool // gRPC says that the call waited for a connection
 	answered  bool // a server answered DEADLINE_EXCEEDED while time was left
 }

@@ -189,7 +189,7 @@ func TestSlowCredentials(t *testing.T) {
 		r := m.rig(t, s, setup{policy: m.brief()}).ready()
 		e := as(t, errorOf(r.call(t.Context(), payload(1), grpc.PerRPCCredentials(&token{block: true}))))
 		w := clientConnecting(timeoutcfg.LevelConsumerService, m.limit())
-		w.attempts, w.null = new(1), new(false)
+		w.attempts, w.null, w.bracket = new(1), new(false), []string{"waiting for: the call credentials"}
 		r.expired(e, w)
 		if len(s.Calls()) != 0 {
 			t.Error("the call reached the server")

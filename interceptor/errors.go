@@ -62,6 +62,7 @@ type notes struct {
 	typ          interceptors.GRPCType // empty: unary
 	policy       timeoutcfg.Resolution // what the caller's context cut short
 	policyCut    bool
+	awaited      string // what a call without a stream waited for
 	requestBytes int
 	sent         string // a reservation about Sent
 	evidence     string // a reservation about Side and Phase

@@ -36,15 +36,18 @@ type sighting struct {
 	local      net.Addr  // of the last attempt
 	remote     net.Addr  // of the last attempt
 	stream     bool      // the last attempt got a stream
-	encoded    bool      // a request was encoded, hence some attempt got a stream
+	encoded    bool      // a request was to be encoded, hence some attempt got a stream
+	inGRPC     int       // requests encoded, less the ends of gRPC's that were told
 	size       int       // bytes of the message encoded last
 	untaken    int       // messages of the last attempt whose last byte was not taken
 	sent       time.Time // when untaken last became zero; zero: never yet
 	compressed bool      // sent is when the message was compressed
 	answering  bool      // a response was decoded since the message encoded last
 	answered   bool      // a response was decoded
+	decoding   int       // responses being decoded
 	opened     bool      // a stream was handed to its user
 	deadline   time.Time // of the last attempt's context; zero: none
+	asking     int       // the user's call credentials being asked
 
 	// What the user of a stream is about.
 	sends              int  // calls of SendMsg
@@ -65,6 +68,11 @@ type sighting struct {
 func (s *sighting) owing() bool {
 	return s.sending > 0 || !s.closed && s.receiving == 0
 }
+
+// between reports whether gRPC had ended the call and an interceptor further in kept
+// it: to try again, or with the answer. An end by a deadline is no such thing: it may
+// be our own, seen a moment before the timer ran.
+func (s *sighting) between() bool { return s.told && s.inGRPC == 0 && !s.exceeded }
 
 // busy reports whether the user of a stream, who has no more to send, was about
 // something else than the answer, of which a part had come.
@@ -91,6 +99,8 @@ func (w *credentialsWitness) GetRequestMetadata(ctx context.Context, uri ...stri
 	if w.credentials == nil {
 		return nil, nil //nolint:nilnil // no headers and no error is what the interface means by this
 	}
+	w.seen.noteAsking(1)
+	defer w.seen.noteAsking(-1)
 	return w.credentials.GetRequestMetadata(ctx, uri...)
 }
 
@@ -114,6 +124,9 @@ func (s *sightings) noteTold(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.told, s.exceeded = true, exceeded
+	if s.inGRPC > 0 {
+		s.inGRPC--
+	}
 }
 
 // noteFinish takes the trailer as gRPC's option leaves it: nil where there was no
@@ -155,6 +168,12 @@ func (s *sightings) noteTrailer(trailer func() metadata.MD) {
 	if finished := s.now().finished; !finished {
 		s.noteFinish(trailer())
 	}
+}
+
+func (s *sightings) noteAsking(change int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking += change
 }
 
 // noteOpened sees that a stream is open. As long as there is no message, all that

@@ -158,7 +158,7 @@ type message struct {
 
 const stamp = `(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3})`
 
-var messageShape = regexp.MustCompile(`^(Waiting server-side response timeout|Sending request timeout in client-side|Server answered DEADLINE_EXCEEDED)` +
+var messageShape = regexp.MustCompile(`^(Waiting server-side response timeout|Sending request timeout in client-side|Waiting for result timeout|Server answered DEADLINE_EXCEEDED)` +
 	`( by scan timer)?\. start time: ` + stamp + `, end time: ` + stamp + `, ` +
 	`(?:client elapsed: (-?\d+) ms, server elapsed: (-?\d+) ms|elapsed: (-?\d+) ms), timeout: (-?\d+) ms, ` +
 	`request: Request \[id=(-?\d+), method=(\S*), type=(unary|client_stream|server_stream|bidi_stream), data=(.*?)\], ` +
@@ -218,6 +218,7 @@ func sound(tb testing.TB, e *interceptor.TimeoutError) message {
 	if want := map[interceptor.Side]string{
 		interceptor.ClientSide: "Sending request timeout in client-side",
 		interceptor.ServerSide: "Waiting server-side response timeout",
+		0:                      "Waiting for result timeout",
 	}[e.Side]; e.CallID != 0 && !answered && m.head != want || answered && m.head != "Server answered DEADLINE_EXCEEDED" {
 		bad("head %q", m.head)
 	}

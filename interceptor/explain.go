@@ -94,7 +94,25 @@ func (c *call) explain(e *ending, ev evidence, cause error) *TimeoutError {
 	if ev.unready {
 		te.notes.evidence = "gRPC's text"
 	}
+	if phase == PhaseConnecting {
+		te.notes.awaited = awaited(ev, &e.seen)
+	}
 	return te
+}
+
+// awaited says what a call in PhaseConnecting waited for, as far as the witnesses
+// know: without an attempt it is the name or a connection.
+func awaited(ev evidence, seen *sighting) string {
+	switch {
+	case ev.unready, seen.attempts == 0:
+		return ""
+	case seen.stream: // the last attempt's
+		return "the next attempt"
+	case seen.asking > 0:
+		return "the call credentials"
+	default:
+		return "a stream slot"
+	}
 }
 
 // evidenceAt is the evidence of a call that is not over for gRPC yet.
@@ -103,7 +121,9 @@ func (c *call) evidenceAt(e *ending) evidence {
 	return evidence{
 		started: true, stream: e.seen.stream, sent: sent, answering: e.seen.answering,
 		owing: c.typ != interceptors.Unary && e.seen.owing(),
-		busy:  c.typ != interceptors.Unary && e.seen.busy(),
+		busy: e.seen.decoding > 0 || c.typ != interceptors.Unary && e.seen.busy() ||
+			c.typ == interceptors.Unary && e.seen.between() && e.seen.answering,
+		refused: c.typ == interceptors.Unary && e.seen.between() && !e.seen.answering,
 	}
 }
 
@@ -130,7 +150,7 @@ func (c *call) expired(err error) *TimeoutError {
 	}
 	after := c.seen.now()
 	ev := c.evidenceAfter(c.expiry, after)
-	ev.refused = after.trailer && c.retriesAfter(c.expiry.seen.attempts)
+	ev.refused = ev.refused || after.trailer && c.retriesAfter(c.expiry.seen.attempts)
 	if side, _ := classify(ev); side == ServerSide {
 		// gRPC sends a request again by itself when the server never processed it.
 		// Where it finds no connection for that, only its words tell.
@@ -165,7 +185,11 @@ func (c *call) exceededEarly(err error) *TimeoutError {
 	below := !own && (!spoke || c.lowered(e.seen.deadline) && reached(e.seen.deadline, c.start, e.at, spoke))
 	ev.answered = spoke && !own && !below
 	ev.refused = below && e.seen.trailer && c.retriesAfter(e.seen.attempts)
+	ev.busy = false // gRPC has ended the call with an error
 	te := c.explain(e, ev, err)
+	if !ev.refused {
+		te.notes.awaited = "" // gRPC has returned: whatever it was, nothing waits any more
+	}
 	te.ByTimer = own
 	te.notes.safeToRetry = e.seen.unreached()
 	if below {

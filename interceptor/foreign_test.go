@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/retry"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -77,6 +79,55 @@ func TestCutBelowInBackoff(t *testing.T) {
 			sent: new(false), safe: new(false), bracket: []string{"cut below the policy: an inner context or route"},
 		})
 	})
+}
+
+// TestRetryInterceptorInBackoff: gRPC has ended the call, and a retry interceptor
+// further in waits to make it again.
+func TestRetryInterceptorInBackoff(t *testing.T) {
+	each(t, bubbleModes, func(t *testing.T, m mode) {
+		s := testserver.New(t, m.network, testserver.Fail(0, unavailable))
+		r := m.rig(t, s, setup{policy: m.brief(), inner: []grpc.UnaryClientInterceptor{retry.UnaryClientInterceptor(
+			retry.WithMax(3), retry.WithCodes(codes.Unavailable), retry.WithBackoff(retry.BackoffLinear(time.Minute)))}})
+		r.expired(errorOf(r.call(t.Context(), payload(10))), want{
+			side: interceptor.ClientSide, phase: interceptor.PhaseConnecting, level: timeoutcfg.LevelConsumerService, limit: m.limit(),
+			sent: new(false), safe: new(false), attempts: new(1), bracket: []string{"waiting for: the next attempt"},
+		})
+	})
+}
+
+// slowCodec takes its time in one direction.
+type slowCodec struct {
+	v2Codec
+
+	marshal, unmarshal time.Duration
+}
+
+func (c *slowCodec) Marshal(v any) (mem.BufferSlice, error) {
+	<-time.NewTimer(c.marshal).C
+	return c.v2Codec.Marshal(v)
+}
+
+func (c *slowCodec) Unmarshal(data mem.BufferSlice, v any) error {
+	<-time.NewTimer(c.unmarshal).C
+	return c.v2Codec.Unmarshal(data, v)
+}
+
+// TestSlowCodec: the client's own work is the client's.
+func TestSlowCodec(t *testing.T) {
+	for phase, codec := range map[interceptor.Phase]*slowCodec{
+		interceptor.PhaseSending:   {marshal: time.Second},
+		interceptor.PhaseReceiving: {unmarshal: time.Second},
+	} {
+		t.Run(phase.String(), func(t *testing.T) {
+			each(t, bubbleModes, func(t *testing.T, m mode) {
+				r := m.rig(t, testserver.New(t, m.network, testserver.Echo), setup{policy: m.brief()})
+				r.expired(errorOf(r.call(t.Context(), payload(10), grpc.ForceCodecV2(codec))), want{
+					side: interceptor.ClientSide, phase: phase, level: timeoutcfg.LevelConsumerService, limit: m.limit(),
+					sent: new(false), safe: new(false), attempts: new(1),
+				})
+			})
+		})
+	}
 }
 
 // TestAnswerRewrittenFurtherIn: what is no status is nobody's answer.

@@ -178,7 +178,7 @@ func (f *Future[T]) waiterError(allowed time.Duration, cause error) *TimeoutErro
 	te := f.call.explainNow(cause)
 	if te == nil {
 		te = &TimeoutError{CallID: f.CallID(), Start: f.start, End: time.Now(), Cause: cause}
-		te.notes.evidence = "none (no call of ours in flight)"
+		te.notes.evidence = "none (the waiter knows of no call)"
 	}
 	te.Limit, te.Level, te.ByTimer, te.Late = allowed, timeoutcfg.LevelWaiter, false, 0
 	te.notes.policyCut = false

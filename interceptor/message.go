@@ -69,6 +69,8 @@ func (e *TimeoutError) appendHead(b []byte) []byte {
 		b = append(b, "Server answered DEADLINE_EXCEEDED"...)
 	case e.Side == ServerSide:
 		b = append(b, "Waiting server-side response timeout"...)
+	case e.Side == 0: // a waiter's, who knows of no call
+		b = append(b, "Waiting for result timeout"...)
 	default:
 		b = append(b, "Sending request timeout in client-side"...)
 	}
@@ -135,6 +137,9 @@ func (e *TimeoutError) appendBracket(b []byte) []byte {
 		b = append(b, e.notes.policy.Level.String()...)
 	}
 	b = appendPair(b, "phase", e.Phase.String())
+	if e.notes.awaited != "" {
+		b = appendPair(b, "waiting for", e.notes.awaited)
+	}
 	if e.Attempts > 1 {
 		b = appendPair(b, "attempts", strconv.Itoa(e.Attempts))
 	}

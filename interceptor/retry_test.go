@@ -132,7 +132,7 @@ func TestRetryBackoffAfterTwo(t *testing.T) {
 		r := retryRig(t, m, s, retrying(m.limit(), 5, "0.1s"), setup{})
 		r.expired(errorOf(r.call(t.Context(), payload(10))), want{
 			side: interceptor.ClientSide, phase: interceptor.PhaseConnecting, level: timeoutcfg.LevelConsumer, limit: m.limit(),
-			attempts: new(2), safe: new(false), bracket: []string{"attempts: 2"},
+			attempts: new(2), safe: new(false), bracket: []string{"waiting for: the next attempt", "attempts: 2"},
 		})
 	})
 }
@@ -186,7 +186,7 @@ func TestRetryWithoutSlot(t *testing.T) {
 		<-gate.Entered()
 		r.expired(<-done, want{
 			side: interceptor.ClientSide, phase: interceptor.PhaseConnecting, level: timeoutcfg.LevelConsumer, limit: m.limit(),
-			attempts: new(2), safe: new(false),
+			attempts: new(2), safe: new(false), bracket: []string{"waiting for: a stream slot"},
 		})
 		gate.Open()
 		if err := <-other; err != nil {

@@ -61,6 +61,7 @@ type codecWitness call
 
 // Marshal encodes with the call's own codec.
 func (w *codecWitness) Marshal(v any) (mem.BufferSlice, error) {
+	w.seen.noteEncoding()
 	data, err := w.codec.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -72,6 +73,7 @@ func (w *codecWitness) Marshal(v any) (mem.BufferSlice, error) {
 // of the response.
 func (w *codecWitness) Unmarshal(data mem.BufferSlice, v any) error {
 	w.seen.noteAnswer()
+	defer w.seen.noteDecoded()
 	return w.codec.Unmarshal(data, v)
 }
 

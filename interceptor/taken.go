@@ -5,17 +5,25 @@ import (
 	"time"
 )
 
+// noteEncoding sees that a message is to be encoded, which is when its attempt has a
+// stream.
+func (s *sightings) noteEncoding() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stream, s.encoded = true, true
+	s.inGRPC++
+}
+
 // noteEncoded returns the last byte of a message just encoded: inline the first
-// time, a new one after that. A message is encoded when its attempt has a stream.
+// time, a new one after that.
 func (s *sightings) noteEncoded(size int, inline *lastByte) *lastByte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := inline
-	if s.encoded {
-		m = new(lastByte)
-	}
 	if s.messages == nil {
 		s.messages = s.first[:0]
+	} else {
+		m = new(lastByte)
 	}
 	if s.unary {
 		s.forgetAll()
@@ -23,8 +31,7 @@ func (s *sightings) noteEncoded(size int, inline *lastByte) *lastByte {
 	m.seen, m.held, m.empty, m.live = s, 1, size == 0, true
 	s.messages = append(s.messages, m)
 	s.untaken++
-	s.size, s.stream, s.encoded = size, true, true
-	s.sent, s.answering = time.Time{}, false
+	s.size, s.sent, s.answering = size, time.Time{}, false
 	return m
 }
 
@@ -39,6 +46,13 @@ func (s *sightings) noteAnswer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stream, s.answering, s.answered = true, true, true
+	s.decoding++
+}
+
+func (s *sightings) noteDecoded() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.decoding--
 }
 
 func (s *sightings) noteRef(m *lastByte) {

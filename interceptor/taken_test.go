@@ -70,11 +70,10 @@ func (c *call) wasSent() bool { return !c.seen.now().sent.IsZero() }
 func TestTransportTakesTheLastByte(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"a", "ab", "a long message"} {
-		c, tr := attempted(t, text)
-		if string(tr.message.Materialize()) != text {
+		if _, tr := attempted(t, text); string(tr.message.Materialize()) != text {
 			t.Fatalf("the message is %q", tr.message.Materialize())
 		}
-		c, tr = attempted(t, text)
+		c, tr := attempted(t, text)
 		tr.queue()
 		tr.begin()
 		if c.wasSent() {

@@ -200,7 +200,7 @@ func TestStreamSlotsUsedUp(t *testing.T) {
 		<-gate.Entered()
 
 		w := clientConnecting(timeoutcfg.LevelConsumerService, m.limit())
-		w.attempts, w.null = new(1), new(false)
+		w.attempts, w.null, w.bracket = new(1), new(false), []string{"waiting for: a stream slot"}
 		e := r.expired(errorOf(r.call(t.Context(), payload(10))), w)
 		if e.Local == nil || e.Remote == nil || !e.ByTimer {
 			t.Errorf("addresses %v, %v; by timer: %v", e.Local, e.Remote, e.ByTimer)

@@ -106,6 +106,10 @@ func (b *builder) side(p *Policy, m *duetimev1.SidePolicy, sec section) settings
 			p.note(Useless, at, "the entry sets neither timeout nor unlimited; it says nothing and hides nothing")
 		}
 
+		if ok && len(entry.GetName()) == 0 && sec == sectionNative {
+			p.note(Useless, at, "gRPC skips an entry without a name, and so does duetime: the timeout counts for no call")
+		}
+
 		names := at.member(keyName)
 
 		for j, name := range entry.GetName() {

@@ -202,6 +202,21 @@ func TestCheck(t *testing.T) {
 				`timeoutPolicies: useless: neither gRPC nor duetime reads this key; did you mean "timeoutPolicy"?`,
 			},
 		},
+		{
+			"keys of ours among gRPC's", `{"consumer": {}, "timeout": "3s", "defaultTimeout": "3s", "loadBalancingPolicy": "pick_first"}`, nil,
+			[]string{
+				`consumer: useless: gRPC knows no such key; it counts only under timeoutPolicy`,
+				`defaultTimeout: useless: gRPC knows no such key; it counts only under timeoutPolicy`,
+				`timeout: useless: gRPC knows no such key; it counts only under timeoutPolicy`,
+			},
+		},
+		{
+			"native timeouts for nobody", `{"methodConfig": [{"timeout": "1s"}, {"name": [], "timeout": "1s"}, {"waitForReady": true}]}`, nil,
+			[]string{
+				`methodConfig[0]: useless: gRPC skips an entry without a name, and so does duetime: the timeout counts for no call`,
+				`methodConfig[1]: useless: gRPC skips an entry without a name, and so does duetime: the timeout counts for no call`,
+			},
+		},
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			t.Parallel()

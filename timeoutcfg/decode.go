@@ -288,33 +288,6 @@ func (d *decoder) unknown(
 	}
 }
 
-// strayKey says why a key that stands among gRPC's looks like a mistake; empty
-// if it does not.
-func strayKey(key, meant string, fields protoreflect.FieldDescriptors) string {
-	switch {
-	case meant != "":
-		return "neither gRPC nor duetime reads this key; did you mean " + quote(meant) + "?"
-	case fields != nil && fields.ByJSONName(key) != nil:
-		return "gRPC knows no such key; it counts only under " + keyTimeoutPolicy
-	default:
-		return ""
-	}
-}
-
-// ownersOf returns the keys whose objects have the key.
-func ownersOf(key string, fields protoreflect.FieldDescriptors) []string {
-	var owners []string
-
-	for i := range fields.Len() {
-		m := fields.Get(i).Message()
-		if m != nil && m.FullName() != durationName && m.Fields().ByJSONName(key) != nil {
-			owners = append(owners, fields.Get(i).JSONName())
-		}
-	}
-
-	return owners
-}
-
 // knownKeys returns the JSON names of the fields that are read.
 func (d *decoder) knownKeys(m protoreflect.MessageDescriptor, mode mode) []string {
 	of := keysOf{m.FullName(), mode}
