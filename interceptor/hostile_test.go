@@ -51,11 +51,14 @@ func TestHedging(t *testing.T) {
 }
 
 // withoutTrailer is for a second call at the same time: gRPC would write both
-// trailers to one place, whosever option it is.
+// trailers to one place, whosever option it is, and OnFinish is where that is read.
 func withoutTrailer(opts []grpc.CallOption) []grpc.CallOption {
 	return slices.DeleteFunc(slices.Clone(opts), func(o grpc.CallOption) bool {
-		_, ok := o.(grpc.TrailerCallOption)
-		return ok
+		switch o.(type) {
+		case grpc.TrailerCallOption, grpc.OnFinishCallOption:
+			return true
+		}
+		return false
 	})
 }
 
