@@ -186,8 +186,8 @@ func TestOneClass(t *testing.T) {
 				t.Errorf("first words: %v\ncauses: %v", words, causes)
 			}
 			t.Logf("%d calls counted; causes: %v", counted, causes)
-			if counted < calls/3 {
-				t.Skipf("only %d calls counted: the machine is too busy", counted)
+			if counted == 0 {
+				t.Error("no call could be counted: each came late to its handler, or ended late")
 			}
 		})
 	}
