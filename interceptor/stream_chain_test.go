@@ -233,3 +233,40 @@ func TestStreamOfAnotherKind(t *testing.T) {
 		}
 	})
 }
+
+// rewriting is a stream whose end an interceptor further in tells in its own words.
+type rewriting struct {
+	grpc.ClientStream
+
+	end error
+}
+
+func (s rewriting) RecvMsg(m any) error {
+	if err := s.ClientStream.RecvMsg(m); err != nil {
+		return s.end
+	}
+	return nil
+}
+
+// While the user waits in RecvMsg, what comes through the chain decides, not what
+// gRPC says to us directly.
+func TestEndRewrittenFurtherIn(t *testing.T) {
+	each(t, streamModes, func(t *testing.T, m mode) {
+		explained := &interceptor.TimeoutError{CallID: -1}
+		rewrite := func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			s, err := streamer(ctx, desc, cc, method, opts...)
+			return rewriting{s, explained}, err
+		}
+		r := m.rig(t, handle(t, m, silent), chain(rewrite))
+		s, err := r.client().FullDuplexCall(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = s.Recv(); as(t, err) != explained {
+			t.Errorf("got %v, want what the inner one says", err)
+		}
+		if n := len(r.observed.all()); n != 0 {
+			t.Errorf("observed %d times", n)
+		}
+	})
+}
