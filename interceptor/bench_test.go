@@ -32,6 +32,18 @@ func peers(tb testing.TB) []struct {
 	}
 }
 
+// clients are the same and ours with DialOptions and with the wire watched.
+func clients(tb testing.TB, s *testserver.Server) map[string]*grpc.ClientConn {
+	tb.Helper()
+	all := make(map[string]*grpc.ClientConn)
+	for _, peer := range peers(tb) {
+		all[peer.name] = s.Dial(grpc.WithChainUnaryInterceptor(peer.unary))
+	}
+	all["DialOptions"] = s.Dial(interceptor.New(parse(tb, within3s)).DialOptions()...)
+	all["WithNetworkEvidence"] = s.Dial(interceptor.New(parse(tb, within3s), interceptor.WithNetworkEvidence(s.DialContext)).DialOptions()...)
+	return all
+}
+
 func passOn(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	return invoker(ctx, method, req, reply, cc, opts...)
 }
@@ -80,10 +92,10 @@ func standIn(ctx context.Context, _ string, req, _ any, _ *grpc.ClientConn, opts
 
 // Whole calls over loopback, 32 callers on each processor.
 func BenchmarkRoundTrip(b *testing.B) {
-	for _, peer := range peers(b) {
-		b.Run("peer="+peer.name, func(b *testing.B) {
-			server := testserver.New(b, testserver.TCP, testserver.Echo)
-			client := testpb.NewTestServiceClient(server.Dial(grpc.WithChainUnaryInterceptor(peer.unary)))
+	server := testserver.New(b, testserver.TCP, testserver.Echo)
+	for name, conn := range clients(b, server) {
+		b.Run("peer="+name, func(b *testing.B) {
+			client := testpb.NewTestServiceClient(conn)
 			req := &testpb.SimpleRequest{Payload: &testpb.Payload{Body: make([]byte, 64)}}
 			b.ReportAllocs()
 			b.SetParallelism(32)

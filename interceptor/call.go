@@ -52,9 +52,10 @@ type call struct {
 
 // ending is what was known of a call at its end.
 type ending struct {
-	at    time.Time
-	limit limit // the call's, but for one case in expire
-	seen  sighting
+	at      time.Time
+	limit   limit // the call's, but for one case in expire
+	seen    sighting
+	network networkEvidence
 }
 
 // endingNow takes down what is known now.
@@ -140,8 +141,12 @@ func (c *call) begin() (release func() bool) {
 func (c *call) complete(exceeded bool) bool {
 	if c.timeouts.calls.Complete(c.id) {
 		c.completed = true
-		if exceeded {
+		switch {
+		case exceeded:
 			c.answered = c.endingNow()
+			c.answered.network = c.answered.seen.networkAt()
+		case c.timeouts.network != nil:
+			c.seen.noteEnd()
 		}
 		c.ender.end(context.Canceled, nil)
 		return true
@@ -172,6 +177,7 @@ func (c *call) expire() {
 		// The caller's context had a deadline that it did not tell.
 		e.limit = limit{at: e.at, had: e.at.Sub(c.start), level: timeoutcfg.LevelContext}
 	}
+	e.network = e.seen.networkAt()
 	c.expiry = e
 	// gRPC has not returned, so what it writes at the end is still missing. The
 	// caller gets another error than the one that stands here as the cause.

@@ -162,12 +162,12 @@ func TestTokenNeverTravelsInsecurely(t *testing.T) {
 			s := testserver.New(t, m.network, testserver.Echo)
 			var wire testserver.Wire
 			secret := &token{secure: true, headers: map[string]string{"authorization": "Bearer secret"}}
-			dial := []grpc.DialOption{grpc.WithContextDialer(wire.Dialer(s.DialContext))}
+			var dial []grpc.DialOption
 			call := []grpc.CallOption{grpc.PerRPCCredentials(secret), grpc.WaitForReady(true)}
 			if atDial {
 				dial, call = append(dial, grpc.WithDefaultCallOptions(call...)), nil
 			}
-			r := m.rig(t, s, setup{policy: within3s, dial: dial})
+			r := m.rig(t, s, setup{policy: within3s, dial: dial, dialer: wire.Dialer(s.DialContext)})
 			r.untouched(errorOf(r.call(t.Context(), payload(1), call...)), codes.Unauthenticated, "cannot send secure credentials")
 			if n := wire.Frames(testserver.FrameHeaders); n != 0 || len(s.Calls()) != 0 {
 				t.Errorf("%d headers were written, %d calls came", n, len(s.Calls()))

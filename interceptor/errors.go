@@ -64,12 +64,21 @@ type notes struct {
 	policyCut    bool
 	awaited      string // what a call without a stream waited for
 	requestBytes int
+	progress     progress
+	network      networkEvidence
 	sent         string // a reservation about Sent
 	evidence     string // a reservation about Side and Phase
 	below        string // the limit below ours
 	data         string // the rendered request
 	safeToRetry  bool
 	terse        bool
+}
+
+// progress is how much of a message had left.
+type progress struct {
+	verb        string // "written" to the socket, or "taken" by gRPC's transport; empty: not known
+	part, whole int    // bytes; a taken part is at least so large, and a compressed message's whole may be unknown
+	compressed  bool
 }
 
 // Error returns the text of a gRPC status error: the code and [TimeoutError.Message].
@@ -144,6 +153,9 @@ func (e *TimeoutError) detail() *duetimev1.TimeoutDetail {
 		Target:      e.Target,
 		SafeToRetry: e.notes.safeToRetry,
 	}
+	if n := &e.notes.network; n.watched {
+		d.Network = n.detail()
+	}
 	if !e.Sent.IsZero() {
 		d.Sent = timestamppb.New(e.Start.Add(e.Sent.Sub(e.Start)))
 	}
@@ -211,6 +223,9 @@ func (e *TimeoutError) LogValue() slog.Value {
 	}
 	if e.Remote != nil {
 		attrs = append(attrs, slog.String("remote", addressText(e.Remote)))
+	}
+	if n := &e.notes.network; n.watched {
+		attrs = append(attrs, n.attrs()...)
 	}
 	if e.Cause != nil {
 		attrs = append(attrs, slog.String("cause", causeText(e.Cause)))

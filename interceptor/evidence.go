@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+
+	"github.com/duetime/duetime/internal/wire"
 )
 
 // sightings is what the witnesses have seen of one call. They speak on many
@@ -28,6 +30,9 @@ type sightings struct {
 	sighting
 	messages []*lastByte // that gRPC holds and may send (again); guarded by mu
 	first    [1]*lastByte
+	last     *lastByte      // of the message encoded last; guarded by mu
+	exchange *wire.Exchange // the last attempt's, where its connection is watched; guarded by mu
+	over     bool           // the call is: there is no more exchange; guarded by mu
 }
 
 // sighting is a consistent reading of [sightings], all guarded by its mu.
@@ -41,6 +46,7 @@ type sighting struct {
 	size       int       // bytes of the message encoded last
 	untaken    int       // messages of the last attempt whose last byte was not taken
 	sent       time.Time // when untaken last became zero; zero: never yet
+	takenBytes int       // bytes of the message encoded last that were taken at least, where it is large
 	compressed bool      // sent is when the message was compressed
 	answering  bool      // a response was decoded since the message encoded last
 	answered   bool      // a response was decoded
@@ -48,6 +54,11 @@ type sighting struct {
 	opened     bool      // a stream was handed to its user
 	deadline   time.Time // of the last attempt's context; zero: none
 	asking     int       // the user's call credentials being asked
+	packed     int       // messages that were compressed
+
+	// What the wire shows, where the connection is watched.
+	wire  *wire.State // nil: it is not watched
+	heard bool        // a part of the answer to what was sent has come in
 
 	// What the user of a stream is about.
 	sends              int  // calls of SendMsg
@@ -77,14 +88,22 @@ func (s *sighting) between() bool { return s.told && s.inGRPC == 0 && !s.exceede
 // busy reports whether the user of a stream, who has no more to send, was about
 // something else than the answer, of which a part had come.
 func (s *sighting) busy() bool {
-	return s.closed && s.answering && s.receiving == 0
+	return s.closed && (s.answering || s.heard) && s.receiving == 0
 }
 
 // now returns what was seen so far.
 func (s *sightings) now() sighting {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sighting
+	seen, exchange := s.sighting, s.exchange
+	if s.last != nil && s.last.live {
+		seen.takenBytes = s.last.takenBytes
+	}
+	s.mu.Unlock()
+	if exchange != nil {
+		state := exchange.State()
+		seen.onTheWire(&state, s.unary && seen.inGRPC > 1)
+	}
+	return seen
 }
 
 // credentialsWitness is a call as credentials.PerRPCCredentials: the user's, if
@@ -95,7 +114,7 @@ type credentialsWitness call
 // connection was picked and before it waits for a stream slot; on a retry under
 // the stream's lock, so it must not touch the stream.
 func (w *credentialsWitness) GetRequestMetadata(ctx context.Context, uri ...string) (map[string]string, error) {
-	w.seen.noteAttempt(ctx)
+	w.seen.noteAttempt(ctx, w.timeouts.network)
 	if w.credentials == nil {
 		return nil, nil //nolint:nilnil // no headers and no error is what the interface means by this
 	}
@@ -141,7 +160,7 @@ func (s *sightings) noteFinish(trailer metadata.MD) {
 	s.trailer = len(trailer) > 0
 }
 
-func (s *sightings) noteAttempt(ctx context.Context) {
+func (s *sightings) noteAttempt(ctx context.Context, n *network) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,6 +169,7 @@ func (s *sightings) noteAttempt(ctx context.Context) {
 		s.local, s.remote = p.LocalAddr, p.Addr
 	}
 	s.deadline, _ = ctx.Deadline()
+	s.beginExchange(n.find(s.remote))
 	s.stream, s.sent = false, time.Time{}
 	if s.compressed || s.opened && len(s.messages) == 0 {
 		// gRPC keeps the compressed request, which no witness watches, and a stream
@@ -160,6 +180,7 @@ func (s *sightings) noteAttempt(ctx context.Context) {
 	s.untaken = len(s.messages)
 	for _, m := range s.messages {
 		m.resent, m.taken, m.refs, m.reads, m.copiedOut = true, false, 0, 0, 0
+		m.takenBytes, m.announced = 0, false
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/duetime/duetime/internal/wire"
 	"github.com/duetime/duetime/timeoutcfg"
 )
 
@@ -81,6 +82,7 @@ func (c *call) explain(e *ending, ev evidence, cause error) *TimeoutError {
 		policy:       e.limit.policy,
 		policyCut:    e.limit.policyCut,
 		requestBytes: e.seen.size,
+		network:      e.network,
 		terse:        c.timeouts.terse,
 	}
 	switch {
@@ -93,6 +95,9 @@ func (c *call) explain(e *ending, ev evidence, cause error) *TimeoutError {
 	}
 	if ev.unready {
 		te.notes.evidence = "gRPC's text"
+	}
+	if phase == PhaseSending {
+		te.notes.progress = progressOf(&e.seen)
 	}
 	if phase == PhaseConnecting {
 		te.notes.awaited = awaited(ev, &e.seen)
@@ -115,11 +120,34 @@ func awaited(ev evidence, seen *sighting) string {
 	}
 }
 
+// progressOf says how much of the message that is being sent had left, as far as
+// anybody knows.
+func progressOf(seen *sighting) progress {
+	var w wire.State
+	if seen.wire != nil {
+		w = *seen.wire
+	}
+	switch {
+	case !seen.sent.IsZero():
+		return progress{} // all that there was has left; its user owes more
+	case w.Whole > 0:
+		return progress{verb: "written", part: w.Part, whole: w.Whole, compressed: w.Compressed}
+	case w.Frames && w.Compressed:
+		return progress{verb: "written", compressed: true}
+	case w.Frames && seen.size > 0:
+		return progress{verb: "written", whole: seen.size}
+	case seen.size > largeRequest:
+		return progress{verb: "taken", part: seen.takenBytes, whole: seen.size}
+	default:
+		return progress{}
+	}
+}
+
 // evidenceAt is the evidence of a call that is not over for gRPC yet.
 func (c *call) evidenceAt(e *ending) evidence {
 	sent := !e.seen.sent.IsZero() && (!e.limit.exists() || e.seen.sent.Before(e.limit.at))
 	return evidence{
-		started: true, stream: e.seen.stream, sent: sent, answering: e.seen.answering,
+		started: true, stream: e.seen.stream, sent: sent, answering: e.seen.answering || e.seen.heard,
 		owing: c.typ != interceptors.Unary && e.seen.owing(),
 		busy: e.seen.decoding > 0 || c.typ != interceptors.Unary && e.seen.busy() ||
 			c.typ == interceptors.Unary && e.seen.between() && e.seen.answering,
@@ -129,7 +157,7 @@ func (c *call) evidenceAt(e *ending) evidence {
 
 // evidenceAfter is the evidence of a call for which gRPC has returned, with what
 // was seen by then.
-func (c *call) evidenceAfter(e *ending, after sighting) evidence {
+func (c *call) evidenceAfter(e *ending, after *sighting) evidence {
 	ev := c.evidenceAt(e)
 	ev.unwatched = after.finished && !after.encoded && (c.typ == interceptors.Unary || after.sends > 0)
 	return ev
@@ -149,7 +177,7 @@ func (c *call) expired(err error) *TimeoutError {
 		err = context.DeadlineExceeded // the answer came after all, and too late
 	}
 	after := c.seen.now()
-	ev := c.evidenceAfter(c.expiry, after)
+	ev := c.evidenceAfter(c.expiry, &after)
 	ev.refused = ev.refused || after.trailer && c.retriesAfter(c.expiry.seen.attempts)
 	if side, _ := classify(ev); side == ServerSide {
 		// gRPC sends a request again by itself when the server never processed it.
@@ -179,7 +207,7 @@ func (c *call) retriesAfter(attempts int) bool {
 // the other end, or by gRPC, a moment before the timer ran.
 func (c *call) exceededEarly(err error) *TimeoutError {
 	e := c.answered
-	ev := c.evidenceAfter(e, e.seen)
+	ev := c.evidenceAfter(e, &e.seen)
 	spoke := e.seen.spoke() && status.Code(err) == codes.DeadlineExceeded
 	own := c.limit.exists() && reached(c.limit.at, c.start, e.at, spoke)
 	below := !own && (!spoke || c.lowered(e.seen.deadline) && reached(e.seen.deadline, c.start, e.at, spoke))

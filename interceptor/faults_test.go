@@ -22,18 +22,16 @@ import (
 
 // TestChannelOverTCP: the channel is what the sockets say.
 func TestChannelOverTCP(t *testing.T) {
-	each(t, []mode{tcpMode, {network: testserver.TCP, dialOptions: true, future: true}}, func(t *testing.T, m mode) {
+	each(t, []mode{tcpMode, {network: testserver.TCP, dialOptions: true, future: true}, evidenceMode}, func(t *testing.T, m mode) {
 		gate := testserver.NewGate(t)
 		s := testserver.New(t, m.network, gate.Deaf)
 		var local string
-		r := m.rig(t, s, setup{policy: m.brief(), dial: []grpc.DialOption{
-			grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
-				conn, err := s.DialContext(ctx, addr)
-				if err == nil {
-					local = conn.LocalAddr().String()
-				}
-				return conn, err
-			}),
+		r := m.rig(t, s, setup{policy: m.brief(), dialer: func(ctx context.Context, addr string) (net.Conn, error) {
+			conn, err := s.DialContext(ctx, addr)
+			if err == nil {
+				local = conn.LocalAddr().String()
+			}
+			return conn, err
 		}})
 		connect(t, r.cc)
 		e := r.expired(errorOf(r.call(t.Context(), payload(1))), serverWaiting(timeoutcfg.LevelConsumerService, m.limit()))
@@ -88,7 +86,7 @@ func TestContextOnTCP(t *testing.T) {
 
 // TestServerDies in the middle of a call, its listener with it.
 func TestServerDies(t *testing.T) {
-	each(t, []mode{tcpMode, {network: testserver.TCP, dialOptions: true, future: true}}, func(t *testing.T, m mode) {
+	each(t, []mode{tcpMode, {network: testserver.TCP, dialOptions: true, future: true}, evidenceMode}, func(t *testing.T, m mode) {
 		gate := testserver.NewGate(t)
 		s := testserver.New(t, m.network, gate.Attentive)
 		r := m.rig(t, s, setup{policy: policyOf(map[string]string{"consumer": "60s"})})

@@ -24,6 +24,7 @@ type Timeouts struct {
 	observe []observer
 	render  func(req any) string // nil: requests are never rendered
 	terse   bool
+	network *network // nil: no connection is watched
 }
 
 // New makes a Timeouts that obeys p; a nil p sets nothing, so that unary calls
@@ -64,7 +65,7 @@ func (t *Timeouts) DialOptions() []grpc.DialOption {
 	if sc := t.policy.Load().ServiceConfig(); sc != emptyServiceConfig {
 		opts = append(opts, grpc.WithDefaultServiceConfig(sc))
 	}
-	return opts
+	return append(opts, t.networkOptions()...)
 }
 
 // emptyServiceConfig is what a policy returns that holds nothing for gRPC.

@@ -146,6 +146,9 @@ func (e *TimeoutError) appendBracket(b []byte) []byte {
 	if e.notes.requestBytes > largeRequest {
 		b = appendPair(b, "request", strconv.Itoa(e.notes.requestBytes)+" bytes")
 	}
+	if p := e.notes.progress; p.verb != "" {
+		b = appendPair(b, p.verb, p.text())
+	}
 	if e.notes.sent != "" {
 		b = appendPair(b, "sent", e.notes.sent)
 	}
@@ -155,11 +158,28 @@ func (e *TimeoutError) appendBracket(b []byte) []byte {
 	if e.notes.below != "" {
 		b = appendPair(b, "cut below the policy", e.notes.below)
 	}
+	b = e.notes.network.append(b)
 	if e.Late > max(stallFloor, e.Limit/10) {
 		b = appendPair(b, "client stalled", "timer ran "+milliseconds(e.Late)+" late")
 	}
 	b = appendPair(b, "cause", causeText(e.Cause))
 	return append(b, ']')
+}
+
+// text is "N of M bytes", as far as it is known.
+func (p progress) text() string {
+	text := strconv.Itoa(p.part)
+	if p.verb == "taken" {
+		text = "at least " + text // the transport may have begun on the next piece
+	}
+	if p.whole > 0 {
+		text += " of " + strconv.Itoa(p.whole)
+	}
+	text += " bytes"
+	if p.compressed {
+		text += ", compressed"
+	}
+	return text
 }
 
 func appendPair(b []byte, key, value string) []byte {

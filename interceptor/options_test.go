@@ -194,8 +194,7 @@ func TestWaitForReady(t *testing.T) {
 	each(t, bubbleModes, func(t *testing.T, m mode) {
 		s := testserver.New(t, m.network, testserver.Echo)
 		start := time.Now()
-		refuse := grpc.WithContextDialer(refuseUntil(s, start.Add(10*time.Second)))
-		r := m.rig(t, s, setup{policy: within3s, dial: []grpc.DialOption{refuse}})
+		r := m.rig(t, s, setup{policy: within3s, dialer: refuseUntil(s, start.Add(10*time.Second))})
 		r.untouched(errorOf(r.call(t.Context(), payload(1))), codes.Unavailable, "not yet")
 		if _, err := r.call(t.Context(), payload(1), grpc.WaitForReady(true), interceptor.WithTimeout(time.Minute)); err != nil {
 			t.Error(err)

@@ -99,10 +99,14 @@ func (c *call) watchLastByte(data mem.BufferSlice) mem.BufferSlice {
 	whole := data[i]
 	n := whole.Len()
 	watched := make(mem.BufferSlice, 0, len(data)+2)
-	watched = append(watched, data[:i]...)
-	if n > 1 {
-		// Slice, not SplitUnsafe: the buffer may have other holders.
-		watched = append(watched, whole.Slice(0, n-1))
+	if size > largeRequest {
+		watched = appendPieces(watched, last, size, data[:i], whole)
+	} else {
+		watched = append(watched, data[:i]...)
+		if n > 1 {
+			// Slice, not SplitUnsafe: the buffer may have other holders.
+			watched = append(watched, whole.Slice(0, n-1))
+		}
 	}
 	last.Buffer = whole.Slice(n-1, n)
 	whole.Free()
@@ -122,16 +126,19 @@ type lastByte struct {
 	mem.Buffer
 	seen *sightings
 
-	live      bool         // gRPC may send it, for this run of the call
-	empty     bool         // the message has no bytes
-	taken     bool         // the transport has taken it, for the last attempt
-	held      int          // references now
-	refs      int          // references taken since the current attempt began, or since encoding
-	handed    bool         // a reference was ever taken: gRPC sends these very bytes
-	resent    bool         // an attempt has begun since encoding
-	reads     int          // reads since refs was last zero
-	readAt    [2]time.Time // the first two of them
-	copiedOut int          // of these reads, those that copied the whole message
+	size       int          // bytes of the message
+	live       bool         // gRPC may send it, for this run of the call
+	empty      bool         // the message has no bytes
+	taken      bool         // the transport has taken it, for the last attempt
+	held       int          // references now
+	refs       int          // references taken since the current attempt began, or since encoding
+	handed     bool         // a reference was ever taken: gRPC sends these very bytes
+	resent     bool         // an attempt has begun since encoding
+	reads      int          // reads since refs was last zero
+	readAt     [2]time.Time // the first two of them
+	copiedOut  int          // of these reads, those that copied the whole message
+	takenBytes int          // bytes of the message that were taken at least, for the last attempt
+	announced  bool         // to the last attempt's exchange
 }
 
 // ReadOnlyData is what the transport calls to write the byte.

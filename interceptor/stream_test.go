@@ -23,7 +23,7 @@ import (
 )
 
 // streamModes are the ways to make a stream under the policy.
-var streamModes = bubbleModes[:2]
+var streamModes = []mode{bubbleModes[0], bubbleModes[1], bubbleModes[3]}
 
 // streamLimit is what consumer300ms bounds everything by.
 const streamLimit = 300 * time.Millisecond

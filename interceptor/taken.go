@@ -28,10 +28,10 @@ func (s *sightings) noteEncoded(size int, inline *lastByte) *lastByte {
 	if s.unary {
 		s.forgetAll()
 	}
-	m.seen, m.held, m.empty, m.live = s, 1, size == 0, true
+	m.seen, m.held, m.size, m.empty, m.live = s, 1, size, size == 0, true
 	s.messages = append(s.messages, m)
 	s.untaken++
-	s.size, s.sent, s.answering = size, time.Time{}, false
+	s.size, s.sent, s.answering, s.last = size, time.Time{}, false, m
 	return m
 }
 
@@ -85,6 +85,7 @@ func (s *sightings) noteRead(m *lastByte) {
 		if m.live && !m.taken {
 			s.compressed = true
 			s.take(m, now)
+			s.announceCompressed()
 		}
 		return
 	}
@@ -95,6 +96,7 @@ func (s *sightings) noteRead(m *lastByte) {
 		m.readAt[m.reads] = now
 	}
 	m.reads++
+	s.announce(m)
 	s.settle(m)
 }
 
@@ -103,6 +105,7 @@ func (s *sightings) noteCopy(m *lastByte) {
 	defer s.mu.Unlock()
 	if m.handed && m.reads > m.copiedOut {
 		m.copiedOut++
+		m.takenBytes = 0 // who copied has read all of it; the transport's next read tells again
 		s.settle(m)
 	}
 }
@@ -150,6 +153,7 @@ func (s *sightings) noteFree(m *lastByte) {
 		}
 		if m.refs >= needed && m.held <= kept {
 			s.take(m, time.Now())
+			s.announce(m)
 		}
 	}
 	if m.held == 0 && m.live {

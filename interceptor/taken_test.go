@@ -38,7 +38,7 @@ func (tr transport) send() {
 // gRPC keeps.
 func attempted(t *testing.T, text string) (*call, transport) {
 	t.Helper()
-	c := &call{codec: wholeBytes{textCodec{}}}
+	c := &call{timeouts: &Timeouts{}, codec: wholeBytes{textCodec{}}}
 	c.seen.unary, c.seen.retained = true, true
 	attempt(t, c)
 	message, err := (*codecWitness)(c).Marshal(text)

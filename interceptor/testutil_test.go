@@ -24,6 +24,7 @@ type mode struct {
 	network     testserver.Network
 	dialOptions bool // the client is made with DialOptions, not with the interceptor alone
 	future      bool // calls go through Async and Get
+	evidence    bool // with WithNetworkEvidence, which needs dialOptions
 }
 
 func (m mode) String() string {
@@ -34,6 +35,9 @@ func (m mode) String() string {
 	if m.future {
 		s += ",Async"
 	}
+	if m.evidence {
+		s += ",WithNetworkEvidence"
+	}
 	return s
 }
 
@@ -43,13 +47,16 @@ func (m mode) virtual() bool { return m.network == testserver.Bufconn }
 var (
 	plainMode = mode{network: testserver.Bufconn}
 	tcpMode   = mode{network: testserver.TCP}
+	// evidenceMode has connections of which there is most to see.
+	evidenceMode = mode{network: testserver.TCP, dialOptions: true, evidence: true}
 	// bubbleModes and allModes cover what must not matter to an outcome.
 	bubbleModes = []mode{
 		plainMode,
 		{network: testserver.Bufconn, dialOptions: true},
 		{network: testserver.Bufconn, future: true},
+		{network: testserver.Bufconn, dialOptions: true, evidence: true},
 	}
-	allModes = append(slices.Clip(bubbleModes), mode{network: testserver.TCP, dialOptions: true, future: true})
+	allModes = append(slices.Clip(bubbleModes), mode{network: testserver.TCP, dialOptions: true, future: true}, evidenceMode)
 )
 
 // each runs body in each mode, in parallel; over bufconn in a bubble of its own.
@@ -90,6 +97,7 @@ type setup struct {
 	policy string // a service config
 	opts   []interceptor.Option
 	dial   []grpc.DialOption
+	dialer func(context.Context, string) (net.Conn, error) // nil: the peer's
 	outer  []grpc.UnaryClientInterceptor
 	inner  []grpc.UnaryClientInterceptor
 
@@ -110,7 +118,10 @@ func (m mode) rig(tb testing.TB, p peer, s setup) *rig {
 	r := &rig{tb: tb, mode: m, observed: &ledger{}}
 	r.timeouts = interceptor.New(parse(tb, s.policy), append([]interceptor.Option{
 		interceptor.WithObserver(r.observed.observe), interceptor.WithLogger(nil),
-	}, s.opts...)...)
+	}, m.options(p, s)...)...)
+	if s.dialer != nil {
+		s.dial = append(slices.Clip(s.dial), grpc.WithContextDialer(s.dialer))
+	}
 	opts := append(slices.Clip(s.dial), grpc.WithChainUnaryInterceptor(s.outer...))
 	if m.dialOptions {
 		opts = append(opts, r.timeouts.DialOptions()...)
@@ -122,6 +133,18 @@ func (m mode) rig(tb testing.TB, p peer, s setup) *rig {
 	opts = append(opts, grpc.WithChainUnaryInterceptor(s.inner...), grpc.WithChainStreamInterceptor(s.innerStream...))
 	r.cc = p.Dial(opts...)
 	return r
+}
+
+// options returns those of the setup and of the mode.
+func (m mode) options(p peer, s setup) []interceptor.Option {
+	if !m.evidence {
+		return s.opts
+	}
+	dial := p.DialContext
+	if s.dialer != nil {
+		dial = s.dialer
+	}
+	return append(slices.Clip(s.opts), interceptor.WithNetworkEvidence(dial))
 }
 
 // parse returns the policy of a service config, nil for "".

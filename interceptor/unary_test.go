@@ -23,19 +23,19 @@ import (
 // TestSlowHandler: the request was sent and nothing came back.
 func TestSlowHandler(t *testing.T) {
 	for name, tt := range map[string]struct {
-		size    int
-		empty   bool
-		dial    []grpc.DialOption
-		call    []grpc.CallOption
-		bracket []string
+		size   int
+		empty  bool
+		dial   []grpc.DialOption
+		call   []grpc.CallOption
+		packed bool
 	}{
 		"small request":       {size: 10},
 		"one frame and more":  {size: 40 << 10},
 		"empty request":       {empty: true},
 		"empty, gzip":         {empty: true, call: []grpc.CallOption{grpc.UseCompressor("gzip")}},
-		"gzip":                {size: 10, call: []grpc.CallOption{grpc.UseCompressor("gzip")}, bracket: []string{"sent: handed over compressed"}},
-		"dial-level gzip":     {size: 10, dial: []grpc.DialOption{grpc.WithCompressor(grpc.NewGZIPCompressor())}, bracket: []string{"sent: handed over compressed"}}, //nolint:staticcheck // deprecated, still in use
-		"dial-level, empty":   {empty: true, dial: []grpc.DialOption{grpc.WithCompressor(grpc.NewGZIPCompressor())}},                                                 //nolint:staticcheck // as above
+		"gzip":                {size: 10, call: []grpc.CallOption{grpc.UseCompressor("gzip")}, packed: true},
+		"dial-level gzip":     {size: 10, dial: []grpc.DialOption{grpc.WithCompressor(grpc.NewGZIPCompressor())}, packed: true}, //nolint:staticcheck // deprecated, still in use
+		"dial-level, empty":   {empty: true, dial: []grpc.DialOption{grpc.WithCompressor(grpc.NewGZIPCompressor())}},            //nolint:staticcheck // as above
 		"identity":            {size: 10, call: []grpc.CallOption{grpc.UseCompressor("identity")}},
 		"wait for ready":      {size: 10, call: []grpc.CallOption{grpc.WaitForReady(true)}},
 		"retries disabled":    {size: 10, dial: []grpc.DialOption{grpc.WithDisableRetry()}},
@@ -52,11 +52,12 @@ func TestSlowHandler(t *testing.T) {
 					_, err = r.call(t.Context(), payload(tt.size), tt.call...)
 				}
 				w := serverWaiting(timeoutcfg.LevelConsumerService, m.limit())
-				w.bracket = tt.bracket
 				if tt.size > 1<<10 {
 					w.without = nil
 				}
-				if tt.bracket == nil {
+				if tt.packed && !m.evidence {
+					w.bracket = []string{"sent: handed over compressed"}
+				} else {
 					w.without = append(w.without, "sent", "evidence")
 				}
 				e := r.expired(err, w)
@@ -89,9 +90,10 @@ func TestAttentiveHandler(t *testing.T) {
 // TestNoConnection: the request cannot leave, because there is no connection.
 func TestNoConnection(t *testing.T) {
 	for name, tt := range map[string]struct {
-		peer func(testing.TB, testserver.Network) peer
-		dial []grpc.DialOption
-		call []grpc.CallOption
+		peer   func(testing.TB, testserver.Network) peer
+		dial   []grpc.DialOption
+		call   []grpc.CallOption
+		dialer func(context.Context, string) (net.Conn, error)
 	}{
 		"nothing listens": {
 			peer: func(tb testing.TB, n testserver.Network) peer {
@@ -117,15 +119,15 @@ func TestNoConnection(t *testing.T) {
 			peer: func(tb testing.TB, n testserver.Network) peer {
 				return testserver.NewRaw(tb, n, testserver.Script{Mute: true})
 			},
-			dial: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			dialer: func(ctx context.Context, _ string) (net.Conn, error) {
 				<-ctx.Done()
 				return nil, ctx.Err()
-			})},
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			each(t, allModes, func(t *testing.T, m mode) {
-				r := m.rig(t, tt.peer(t, m.network), setup{policy: m.brief(), dial: tt.dial})
+				r := m.rig(t, tt.peer(t, m.network), setup{policy: m.brief(), dial: tt.dial, dialer: tt.dialer})
 				e := r.expired(errorOf(r.call(t.Context(), payload(10), tt.call...)),
 					clientConnecting(timeoutcfg.LevelConsumerService, m.limit()))
 				if e.Local != nil || e.Remote != nil {
@@ -236,7 +238,7 @@ func TestNoTimeLeft(t *testing.T) {
 			each(t, allModes, func(t *testing.T, m mode) {
 				s := testserver.New(t, m.network, testserver.Echo)
 				var wire testserver.Wire
-				r := m.rig(t, s, setup{policy: within3s, dial: []grpc.DialOption{grpc.WithContextDialer(wire.Dialer(s.DialContext))}})
+				r := m.rig(t, s, setup{policy: within3s, dialer: wire.Dialer(s.DialContext)})
 				ctx := t.Context()
 				if tt.ctx != nil {
 					var cancel context.CancelFunc

@@ -271,7 +271,10 @@ type TimeoutDetail struct {
 	// The server's address, as in the message; empty without a connection.
 	Remote string `protobuf:"bytes,15,opt,name=remote,proto3" json:"remote,omitempty"`
 	// True when no attempt can have reached a server.
-	SafeToRetry   bool `protobuf:"varint,16,opt,name=safe_to_retry,json=safeToRetry,proto3" json:"safe_to_retry,omitempty"`
+	SafeToRetry bool `protobuf:"varint,16,opt,name=safe_to_retry,json=safeToRetry,proto3" json:"safe_to_retry,omitempty"`
+	// What is known of the last attempt's connection; not set where it was not
+	// watched.
+	Network       *Network `protobuf:"bytes,17,opt,name=network,proto3" json:"network,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -418,12 +421,94 @@ func (x *TimeoutDetail) GetSafeToRetry() bool {
 	return false
 }
 
+func (x *TimeoutDetail) GetNetwork() *Network {
+	if x != nil {
+		return x.Network
+	}
+	return nil
+}
+
+// Network is what is known of the connection of a call that ran out of time.
+type Network struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Bytes written to the connection that the peer's kernel had not acknowledged;
+	// 0: it had acknowledged everything. Not set where the client's kernel could not
+	// be asked.
+	UnacknowledgedBytes *int64 `protobuf:"varint,1,opt,name=unacknowledged_bytes,json=unacknowledgedBytes,proto3,oneof" json:"unacknowledged_bytes,omitempty"`
+	// For how long the oldest of them had waited, or at least so long.
+	UnacknowledgedFor *durationpb.Duration `protobuf:"bytes,2,opt,name=unacknowledged_for,json=unacknowledgedFor,proto3" json:"unacknowledged_for,omitempty"`
+	// For how long nothing had come in when the call's last attempt began.
+	SilentBefore *durationpb.Duration `protobuf:"bytes,3,opt,name=silent_before,json=silentBefore,proto3" json:"silent_before,omitempty"`
+	// How many calls on the connection had expired in a row, this one included.
+	ExpiredInARow int32 `protobuf:"varint,4,opt,name=expired_in_a_row,json=expiredInARow,proto3" json:"expired_in_a_row,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Network) Reset() {
+	*x = Network{}
+	mi := &file_duetime_v1_detail_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Network) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Network) ProtoMessage() {}
+
+func (x *Network) ProtoReflect() protoreflect.Message {
+	mi := &file_duetime_v1_detail_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Network.ProtoReflect.Descriptor instead.
+func (*Network) Descriptor() ([]byte, []int) {
+	return file_duetime_v1_detail_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Network) GetUnacknowledgedBytes() int64 {
+	if x != nil && x.UnacknowledgedBytes != nil {
+		return *x.UnacknowledgedBytes
+	}
+	return 0
+}
+
+func (x *Network) GetUnacknowledgedFor() *durationpb.Duration {
+	if x != nil {
+		return x.UnacknowledgedFor
+	}
+	return nil
+}
+
+func (x *Network) GetSilentBefore() *durationpb.Duration {
+	if x != nil {
+		return x.SilentBefore
+	}
+	return nil
+}
+
+func (x *Network) GetExpiredInARow() int32 {
+	if x != nil {
+		return x.ExpiredInARow
+	}
+	return 0
+}
+
 var File_duetime_v1_detail_proto protoreflect.FileDescriptor
 
 const file_duetime_v1_detail_proto_rawDesc = "" +
 	"\n" +
 	"\x17duetime/v1/detail.proto\x12\n" +
-	"duetime.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc9\x04\n" +
+	"duetime.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf8\x04\n" +
 	"\rTimeoutDetail\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\x03R\x06callId\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x12$\n" +
@@ -441,7 +526,14 @@ const file_duetime_v1_detail_proto_rawDesc = "" +
 	"\x06target\x18\r \x01(\tR\x06target\x12\x14\n" +
 	"\x05local\x18\x0e \x01(\tR\x05local\x12\x16\n" +
 	"\x06remote\x18\x0f \x01(\tR\x06remote\x12\"\n" +
-	"\rsafe_to_retry\x18\x10 \x01(\bR\vsafeToRetry*>\n" +
+	"\rsafe_to_retry\x18\x10 \x01(\bR\vsafeToRetry\x12-\n" +
+	"\anetwork\x18\x11 \x01(\v2\x13.duetime.v1.NetworkR\anetwork\"\x8d\x02\n" +
+	"\aNetwork\x126\n" +
+	"\x14unacknowledged_bytes\x18\x01 \x01(\x03H\x00R\x13unacknowledgedBytes\x88\x01\x01\x12H\n" +
+	"\x12unacknowledged_for\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x11unacknowledgedFor\x12>\n" +
+	"\rsilent_before\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\fsilentBefore\x12'\n" +
+	"\x10expired_in_a_row\x18\x04 \x01(\x05R\rexpiredInARowB\x17\n" +
+	"\x15_unacknowledged_bytes*>\n" +
 	"\x04Side\x12\x14\n" +
 	"\x10SIDE_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vSIDE_CLIENT\x10\x01\x12\x0f\n" +
@@ -483,29 +575,33 @@ func file_duetime_v1_detail_proto_rawDescGZIP() []byte {
 }
 
 var file_duetime_v1_detail_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_duetime_v1_detail_proto_msgTypes = make([]protoimpl.MessageInfo, 1)
+var file_duetime_v1_detail_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
 var file_duetime_v1_detail_proto_goTypes = []any{
 	(Side)(0),                     // 0: duetime.v1.Side
 	(Phase)(0),                    // 1: duetime.v1.Phase
 	(Level)(0),                    // 2: duetime.v1.Level
 	(*TimeoutDetail)(nil),         // 3: duetime.v1.TimeoutDetail
-	(*durationpb.Duration)(nil),   // 4: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(*Network)(nil),               // 4: duetime.v1.Network
+	(*durationpb.Duration)(nil),   // 5: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
 }
 var file_duetime_v1_detail_proto_depIdxs = []int32{
-	0, // 0: duetime.v1.TimeoutDetail.side:type_name -> duetime.v1.Side
-	1, // 1: duetime.v1.TimeoutDetail.phase:type_name -> duetime.v1.Phase
-	4, // 2: duetime.v1.TimeoutDetail.limit:type_name -> google.protobuf.Duration
-	2, // 3: duetime.v1.TimeoutDetail.level:type_name -> duetime.v1.Level
-	5, // 4: duetime.v1.TimeoutDetail.start:type_name -> google.protobuf.Timestamp
-	5, // 5: duetime.v1.TimeoutDetail.sent:type_name -> google.protobuf.Timestamp
-	5, // 6: duetime.v1.TimeoutDetail.end:type_name -> google.protobuf.Timestamp
-	4, // 7: duetime.v1.TimeoutDetail.late:type_name -> google.protobuf.Duration
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	0,  // 0: duetime.v1.TimeoutDetail.side:type_name -> duetime.v1.Side
+	1,  // 1: duetime.v1.TimeoutDetail.phase:type_name -> duetime.v1.Phase
+	5,  // 2: duetime.v1.TimeoutDetail.limit:type_name -> google.protobuf.Duration
+	2,  // 3: duetime.v1.TimeoutDetail.level:type_name -> duetime.v1.Level
+	6,  // 4: duetime.v1.TimeoutDetail.start:type_name -> google.protobuf.Timestamp
+	6,  // 5: duetime.v1.TimeoutDetail.sent:type_name -> google.protobuf.Timestamp
+	6,  // 6: duetime.v1.TimeoutDetail.end:type_name -> google.protobuf.Timestamp
+	5,  // 7: duetime.v1.TimeoutDetail.late:type_name -> google.protobuf.Duration
+	4,  // 8: duetime.v1.TimeoutDetail.network:type_name -> duetime.v1.Network
+	5,  // 9: duetime.v1.Network.unacknowledged_for:type_name -> google.protobuf.Duration
+	5,  // 10: duetime.v1.Network.silent_before:type_name -> google.protobuf.Duration
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_duetime_v1_detail_proto_init() }
@@ -513,13 +609,14 @@ func file_duetime_v1_detail_proto_init() {
 	if File_duetime_v1_detail_proto != nil {
 		return
 	}
+	file_duetime_v1_detail_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_duetime_v1_detail_proto_rawDesc), len(file_duetime_v1_detail_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   1,
+			NumMessages:   2,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,81 @@
+package interceptor
+
+import (
+	"time"
+
+	"github.com/duetime/duetime/internal/wire"
+)
+
+// beginExchange begins the exchange of a new attempt on its connection; nil: it is
+// not watched. s.mu is held, as in all of this file but now's part.
+func (s *sightings) beginExchange(c *wire.Connection) {
+	if s.exchange != nil {
+		s.exchange.End()
+		s.exchange = nil
+	}
+	if c == nil || s.over {
+		return
+	}
+	s.exchange = c.Begin()
+	if s.compressed {
+		s.exchange.AnnounceCompressed(s.packed) // gRPC keeps them as they are
+	}
+}
+
+// endExchange ends the call's last exchange.
+func (s *sightings) endExchange() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	s.beginExchange(nil)
+}
+
+// noteEnd sees a call end that did not run out of time.
+func (s *sightings) noteEnd() {
+	if seen := s.now(); seen.wire != nil && (seen.answered || seen.trailer) {
+		seen.wire.Connection.Answered()
+	}
+}
+
+// announce tells the exchange that the transport has begun to write m.
+func (s *sightings) announce(m *lastByte) {
+	if s.exchange != nil && !m.announced && m.live {
+		m.announced = true
+		s.exchange.Announce(m.size)
+	}
+}
+
+// announceCompressed tells the exchange that a message was compressed.
+func (s *sightings) announceCompressed() {
+	s.packed++
+	if s.exchange != nil {
+		s.exchange.AnnounceCompressed(1)
+	}
+}
+
+// onTheWire puts what the wire shows in the place of what the witnesses in gRPC can
+// only conclude: that the transport took a message for writing, or compressed it,
+// does not mean yet that it was written. Of several runs of the call at once, which an
+// interceptor further in may make, the exchange is that of one, and the witnesses may
+// speak of another.
+func (s *sighting) onTheWire(w *wire.State, several bool) {
+	if several {
+		w = &wire.State{Connection: w.Connection, Silence: w.Silence}
+	}
+	s.wire = w
+	if !w.Frames || w.Announced == 0 {
+		return
+	}
+	s.heard = w.Answering
+	switch {
+	case w.Written >= w.Announced:
+		if !s.sent.IsZero() {
+			s.sent = w.WrittenAt
+		}
+	case w.Identified, w.Blocked, w.Compressed:
+		s.sent = time.Time{}
+	default:
+		return // it was taken and nothing stops it: it is on its way this very moment
+	}
+	s.compressed = false
+}

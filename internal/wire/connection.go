@@ -1,0 +1,202 @@
+package wire
+
+import (
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Connection is what is known of one watched connection. All methods are safe for
+// concurrent use.
+type Connection struct {
+	kernel kernel
+
+	mu      sync.Mutex // guards all below
+	in, out scanner
+	heard   time.Time // when a byte last came in; at first, when the connection was made
+	blocked bool      // a Write of frames is under way
+	sent    sentLog
+	expired int // calls that expired in a row
+
+	streams map[uint32]*stream
+	touched []*stream // by the Write under way
+	// announced are the exchanges that wait for their message to appear among the
+	// frames, in the order in which the transport began to write them; compressed are
+	// those of which no size is known. An exchange that is over leaves nil behind.
+	announced, compressed []*Exchange
+}
+
+// stream is the client's side of one HTTP/2 stream.
+type stream struct {
+	messages messages
+	exchange *Exchange // nil: not known
+	touched  bool      // it is among its connection's touched
+}
+
+func newConnection(conn net.Conn) *Connection {
+	return &Connection{kernel: kernelOf(conn), heard: time.Now(), streams: make(map[uint32]*stream)}
+}
+
+// beforeWrite looks at what is about to be written.
+func (c *Connection) beforeWrite(s *socket, b []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !s.frames {
+		return
+	}
+	for p, rest, ok := c.out.next(b); ok; p, rest, ok = c.out.next(rest) {
+		c.goesOut(p)
+	}
+	s.frames = !c.out.foreign
+	c.blocked = s.frames
+}
+
+// afterWrite notes that n bytes were written, and with whole that this is all that
+// beforeWrite looked at.
+func (c *Connection) afterWrite(s *socket, n int, whole bool) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.raw {
+		c.sent.add(n, now)
+	}
+	if s.frames {
+		c.blocked = false
+	}
+	for i, st := range c.touched {
+		st.touched = false
+		if whole && st.exchange != nil {
+			st.exchange.progress(&st.messages, now)
+		}
+		c.touched[i] = nil
+	}
+	c.touched = c.touched[:0]
+}
+
+// goesOut looks at a part of a frame that is about to be written.
+func (c *Connection) goesOut(p part) {
+	switch {
+	case p.kind == frameData:
+		c.dataGoesOut(p)
+	case p.kind == frameRSTStream && p.begins:
+		delete(c.streams, p.stream)
+	}
+}
+
+func (c *Connection) dataGoesOut(p part) {
+	st := c.streams[p.stream]
+	if st == nil {
+		st = &stream{}
+		c.streams[p.stream] = st
+	}
+	if !st.touched {
+		st.touched = true
+		c.touched = append(c.touched, st)
+	}
+	for body := p.body; len(body) > 0; {
+		var begins, ends bool
+		body, begins, ends = st.messages.next(body)
+		if st.exchange == nil && (begins || ends) {
+			c.identify(st)
+		}
+		if ends && st.exchange != nil {
+			st.exchange.heard = false // what comes after this may be the answer to it
+		}
+	}
+	if p.ends && p.endsStream() && st.exchange == nil {
+		delete(c.streams, p.stream) // whose answer it gets matters to nobody
+	}
+}
+
+// identify finds the exchange whose message begins or ends on the stream: the first
+// announced one that has its size. Two messages of one size are written in the order
+// in which they were announced; a message that nobody announced, of a call that does
+// not pass by us, has hardly the size of one that is being written at this moment.
+func (c *Connection) identify(st *stream) {
+	if st.messages.compressed() {
+		for i, x := range c.compressed {
+			if x != nil {
+				c.compressed[i] = nil
+				c.tie(st, x)
+				break
+			}
+		}
+		c.compressed = trimmed(c.compressed)
+		return
+	}
+	size := st.messages.size()
+	for i, x := range c.announced {
+		if x != nil && x.size == size {
+			c.announced[i] = nil
+			c.tie(st, x)
+			break
+		}
+	}
+	c.announced = trimmed(c.announced)
+}
+
+func (c *Connection) tie(st *stream, x *Exchange) {
+	st.exchange, x.stream = x, st
+}
+
+// trimmed returns q without the nils at its front, in place when it is empty.
+func trimmed(q []*Exchange) []*Exchange {
+	n := 0
+	for n < len(q) && q[n] == nil {
+		n++
+	}
+	if n == len(q) {
+		return q[:0]
+	}
+	if n > len(q)/2 {
+		return slices.Delete(q, 0, n)
+	}
+	return q
+}
+
+// afterRead looks at what has come in.
+func (c *Connection) afterRead(s *socket, b []byte, now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.heard = now
+	if !s.frames || c.in.foreign {
+		return
+	}
+	for p, rest, ok := c.in.next(b); ok; p, rest, ok = c.in.next(rest) {
+		if p.begins {
+			c.comesIn(p)
+		}
+	}
+}
+
+// comesIn looks at a frame that has begun to come in.
+func (c *Connection) comesIn(p part) {
+	st := c.streams[p.stream]
+	if st == nil {
+		return
+	}
+	begins := p.kind == frameData || p.kind == frameHeaders && !p.endsStream() // a status alone does not begin one
+	if x := st.exchange; x != nil && begins {
+		x.heard = true
+	}
+	if p.endsStream() {
+		delete(c.streams, p.stream)
+	}
+}
+
+// Expired notes that a call whose last attempt was on the connection has expired,
+// and returns how many did so in a row.
+func (c *Connection) Expired() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expired++
+	return c.expired
+}
+
+// Answered notes that a call got its answer in time.
+func (c *Connection) Answered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.expired = 0
+}

@@ -1,0 +1,126 @@
+package wire
+
+import (
+	"slices"
+	"time"
+)
+
+// Exchange is one attempt of a call on a connection: its messages on their way out,
+// and the answer. All methods are safe for concurrent use.
+type Exchange struct {
+	connection *Connection
+	silence    time.Duration
+
+	// The rest is guarded by connection.mu.
+
+	stream     *stream // nil: not known
+	size       int     // of the message announced last
+	announced  int     // messages announced
+	compressed bool    // there are some whose size is not known
+	over       bool
+
+	// What is written for certain: the Write returned.
+
+	written     int       // messages written whole
+	writtenAt   time.Time // the last of them
+	part, whole int       // bytes written of the message after them, of how many
+
+	heard bool // a part of the answer has come in since the last message went out
+}
+
+// Begin begins an exchange.
+func (c *Connection) Begin() *Exchange {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &Exchange{connection: c, silence: now.Sub(c.heard)}
+}
+
+// Announce says that the transport begins to write a message of that many bytes. It
+// is called on the goroutine that writes, so before its frames are written.
+func (x *Exchange) Announce(size int) {
+	c := x.connection
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	x.announced++
+	x.size = size
+	if x.stream == nil && !x.over && !slices.Contains(c.announced, x) {
+		c.announced = append(c.announced, x)
+	}
+}
+
+// AnnounceCompressed says that n messages are handed to the transport compressed, so
+// that nobody can say when it begins to write them, or their sizes.
+func (x *Exchange) AnnounceCompressed(n int) {
+	c := x.connection
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	x.announced += n
+	x.compressed = true
+	if x.stream == nil && !x.over && !slices.Contains(c.compressed, x) {
+		c.compressed = append(c.compressed, x)
+	}
+}
+
+// progress notes what was written of the exchange's stream by a Write.
+func (x *Exchange) progress(m *messages, now time.Time) {
+	if m.whole > x.written {
+		x.written, x.writtenAt = m.whole, now
+	}
+	x.part, x.whole = 0, 0
+	if m.inside {
+		x.part, x.whole = m.out, m.size()
+	}
+}
+
+// End ends the exchange: the call is over, or begins another attempt.
+func (x *Exchange) End() {
+	c := x.connection
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	x.over = true
+	if x.stream != nil {
+		x.stream.exchange = nil
+		return
+	}
+	for _, q := range [][]*Exchange{c.announced, c.compressed} {
+		if i := slices.Index(q, x); i >= 0 {
+			q[i] = nil
+		}
+	}
+}
+
+// State is what is known of an exchange.
+type State struct {
+	Connection *Connection
+	Silence    time.Duration // how long nothing had come in when the exchange began
+
+	// Frames tells that the frames of the connection are seen. If not, the rest is
+	// zero.
+	Frames     bool
+	Identified bool      // the stream is known
+	Blocked    bool      // a write to the connection is under way
+	Announced  int       // messages that were announced
+	Compressed bool      // there are compressed ones among them
+	Written    int       // messages that were written whole
+	WrittenAt  time.Time // when the last of them was
+	Part       int       // bytes written of the message after them
+	Whole      int       // of how many; 0: none has begun
+	Answering  bool      // a part of the answer to the last message written has come in
+}
+
+// State returns what is known of the exchange.
+func (x *Exchange) State() State {
+	c := x.connection
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := State{Connection: c, Silence: x.silence}
+	if c.out.foreign || c.out.first {
+		return s
+	}
+	s.Frames, s.Identified, s.Blocked = true, x.stream != nil, c.blocked
+	s.Announced, s.Compressed = x.announced, x.compressed
+	s.Written, s.WrittenAt, s.Part, s.Whole = x.written, x.writtenAt, x.part, x.whole
+	s.Answering = x.heard
+	return s
+}

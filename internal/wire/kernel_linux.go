@@ -1,0 +1,56 @@
+package wire
+
+import (
+	"net"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Supported says that this system's kernel can be asked about its sockets.
+const Supported = true
+
+// kernel asks the kernel about one socket. Its zero value knows none.
+type kernel struct{ socket syscall.RawConn }
+
+// kernelOf returns the kernel's side of conn, if it is a TCP socket.
+func kernelOf(conn net.Conn) kernel {
+	var k kernel
+	c, ok := conn.(syscall.Conn)
+	if !ok {
+		return k
+	}
+	socket, err := c.SyscallConn()
+	if err != nil {
+		return k
+	}
+	k.socket = socket
+	if _, _, ok := k.ask(); !ok {
+		return kernel{} // a socket of another family
+	}
+	return k
+}
+
+// ask returns how many bytes the socket holds for which there is no acknowledgement,
+// and how long ago the last one came.
+func (k kernel) ask() (queued int, quiet time.Duration, ok bool) {
+	if k.socket == nil {
+		return 0, 0, false
+	}
+	var info *unix.TCPInfo
+	var err error
+	if cerr := k.socket.Control(func(fd uintptr) {
+		if info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			queued, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
+		}
+	}); cerr != nil || err != nil {
+		return 0, 0, false
+	}
+	return queued, time.Duration(info.Last_ack_recv) * time.Millisecond, true
+}
+
+// Keepalive turns the socket's TCP keepalive on, with the system's own times.
+func Keepalive(fd uintptr) error {
+	return unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
+}

@@ -1,0 +1,20 @@
+//go:build !linux
+
+package wire
+
+import (
+	"net"
+	"time"
+)
+
+// Supported says that this system's kernel cannot be asked about its sockets.
+const Supported = false
+
+type kernel struct{}
+
+func kernelOf(net.Conn) kernel { return kernel{} }
+
+func (kernel) ask() (queued int, quiet time.Duration, ok bool) { return 0, 0, false }
+
+// Keepalive does nothing: nobody dials for a watched connection here.
+func Keepalive(uintptr) error { return nil }

@@ -1,0 +1,351 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	"golang.org/x/net/http2"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// end is the other end of a connection that is written to and read from by hand.
+type end struct {
+	net.Conn
+	tb      testing.TB
+	entered chan struct{} // a Write says so there, and waits for blocked; nil: it does not
+	blocked chan struct{}
+	in      bytes.Buffer
+}
+
+func (e *end) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+func (e *end) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2} }
+func (e *end) Close() error         { return nil }
+
+func (e *end) Write(b []byte) (int, error) {
+	if e.entered != nil {
+		e.entered <- struct{}{}
+		<-e.blocked
+	}
+	return len(b), nil
+}
+
+func (e *end) Read(b []byte) (int, error) { return e.in.Read(b) }
+
+// link is a watched connection of which the client has written its preface.
+type link struct {
+	*end
+	conn    net.Conn
+	watcher *Watcher
+	of      *Connection
+}
+
+func linked(tb testing.TB) *link {
+	tb.Helper()
+	l := &link{end: &end{tb: tb}, watcher: new(Watcher)}
+	l.conn = l.watcher.Watch(l.end)
+	l.of = l.watcher.Find(l.conn.RemoteAddr())
+	if l.of == nil {
+		tb.Fatal("the connection is not found by its address")
+	}
+	l.write([]byte(http2.ClientPreface), frames(tb, func(f *http2.Framer) error { return f.WriteSettings() }))
+	return l
+}
+
+func (l *link) write(pieces ...[]byte) {
+	l.tb.Helper()
+	for _, b := range pieces {
+		if n, err := l.conn.Write(b); n != len(b) || err != nil {
+			l.tb.Fatalf("wrote %d of %d, %v", n, len(b), err)
+		}
+	}
+}
+
+// read lets b come in.
+func (l *link) read(b []byte) {
+	l.tb.Helper()
+	l.in.Write(b)
+	got := make([]byte, len(b))
+	for n := 0; n < len(b); {
+		k, err := l.conn.Read(got[n:])
+		if err != nil {
+			l.tb.Fatal(err)
+		}
+		n += k
+	}
+}
+
+func frames(tb testing.TB, write ...func(*http2.Framer) error) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	f := http2.NewFramer(&out, nil)
+	for _, w := range write {
+		if err := w(f); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return out.Bytes()
+}
+
+func data(stream uint32, end bool, b []byte) func(*http2.Framer) error {
+	return func(f *http2.Framer) error { return f.WriteData(stream, end, b) }
+}
+
+func headers(stream uint32, end bool) func(*http2.Framer) error {
+	return func(f *http2.Framer) error {
+		return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, EndHeaders: true, EndStream: end, BlockFragment: []byte{0x88}})
+	}
+}
+
+// message is a message of so many bytes behind gRPC's header.
+func message(size int, compressed bool) []byte {
+	b := make([]byte, messageHeaderSize, messageHeaderSize+size)
+	if compressed {
+		b[0] = 1
+	}
+	binary.BigEndian.PutUint32(b[1:], uint32(size))
+	return append(b, make([]byte, size)...)
+}
+
+// state is what matters of an exchange's state.
+func state(x *Exchange) State {
+	s := x.State()
+	s.Connection, s.Silence, s.WrittenAt = nil, 0, time.Time{}
+	return s
+}
+
+func check(tb testing.TB, x *Exchange, want State) {
+	tb.Helper()
+	want.Frames = true
+	if d := cmp.Diff(want, state(x)); d != "" {
+		tb.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// TestEverySplit: it does not matter into which pieces the bytes come.
+func TestEverySplit(t *testing.T) {
+	t.Parallel()
+	msg := message(20, false)
+	out := frames(t,
+		headers(1, false),
+		data(1, false, msg[:3]), data(1, false, msg[3:10]), data(1, true, msg[10:]),
+		func(f *http2.Framer) error { return f.WritePing(false, [8]byte{}) },
+	)
+	in := frames(t, func(f *http2.Framer) error { return f.WriteSettings() }, headers(1, false))
+	for i := range out {
+		l := linked(t)
+		x := l.of.Begin()
+		x.Announce(20)
+		l.write(out[:i], out[i:])
+		check(t, x, State{Announced: 1, Identified: true, Written: 1})
+		l.read(in[:i%len(in)])
+		l.read(in[i%len(in):])
+		check(t, x, State{Announced: 1, Identified: true, Written: 1, Answering: true})
+	}
+	l := linked(t)
+	x := l.of.Begin()
+	x.Announce(20)
+	for _, b := range out {
+		l.write([]byte{b})
+	}
+	check(t, x, State{Announced: 1, Identified: true, Written: 1})
+}
+
+// TestPartly: how far a message has come.
+func TestPartly(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	x := l.of.Begin()
+	msg := message(1000, false)
+	x.Announce(1000)
+	check(t, x, State{Announced: 1})
+	l.write(frames(t, data(1, false, msg[:105])))
+	check(t, x, State{Announced: 1, Identified: true, Part: 100, Whole: 1000})
+	l.write(frames(t, data(1, true, msg[105:])))
+	check(t, x, State{Announced: 1, Identified: true, Written: 1})
+}
+
+// TestBlockedWrite: what is in a Write that does not return is not written.
+func TestBlockedWrite(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	l.entered, l.blocked = make(chan struct{}), make(chan struct{})
+	x := l.of.Begin()
+	x.Announce(10)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.write(frames(t, data(1, true, message(10, false))))
+	}()
+	<-l.entered
+	check(t, x, State{Announced: 1, Identified: true, Blocked: true})
+	close(l.blocked)
+	<-done
+	check(t, x, State{Announced: 1, Identified: true, Written: 1})
+}
+
+// TestWhoseStream: messages are told apart by their size, those of one size by
+// their order, and compressed ones by their order alone.
+func TestWhoseStream(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	first, second, other, packed, packedToo := l.of.Begin(), l.of.Begin(), l.of.Begin(), l.of.Begin(), l.of.Begin()
+	packed.AnnounceCompressed(1)
+	first.Announce(10)
+	second.Announce(10)
+	other.Announce(7)
+	packedToo.AnnounceCompressed(1)
+	l.write(frames(t,
+		data(9, true, message(12, false)), // nobody's
+		data(7, true, message(7, false)),
+		data(1, true, message(10, false)),
+		data(5, false, message(50, true)[:15]),
+		data(3, false, message(10, false)[:7]),
+	))
+	check(t, other, State{Announced: 1, Identified: true, Written: 1})
+	check(t, first, State{Announced: 1, Identified: true, Written: 1})
+	check(t, second, State{Announced: 1, Identified: true, Part: 2, Whole: 10})
+	check(t, packed, State{Announced: 1, Compressed: true, Identified: true, Part: 10, Whole: 50})
+	check(t, packedToo, State{Announced: 1, Compressed: true})
+	l.read(frames(t, func(f *http2.Framer) error { return f.WriteSettings() }, headers(7, true), headers(3, false), headers(9, false)))
+	check(t, other, State{Announced: 1, Identified: true, Written: 1}) // a status alone is no answer that has begun
+	check(t, second, State{Announced: 1, Identified: true, Part: 2, Whole: 10, Answering: true})
+}
+
+// TestEndedExchange: one that is over waits for no stream, and a stream whose
+// exchange is over tells nobody.
+func TestEndedExchange(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	gone, packedGone, next, packedNext := l.of.Begin(), l.of.Begin(), l.of.Begin(), l.of.Begin()
+	gone.Announce(10)
+	packedGone.AnnounceCompressed(1)
+	gone.End()
+	packedGone.End()
+	gone.Announce(10) // late
+	next.Announce(10)
+	packedNext.AnnounceCompressed(1)
+	l.write(frames(t, data(1, true, message(10, false)), data(3, true, message(10, true))))
+	check(t, gone, State{Announced: 2})
+	check(t, next, State{Announced: 1, Identified: true, Written: 1})
+	check(t, packedNext, State{Announced: 1, Compressed: true, Identified: true, Written: 1})
+	next.End()
+	l.read(frames(t, func(f *http2.Framer) error { return f.WriteSettings() }, headers(1, false)))
+	check(t, next, State{Announced: 1, Identified: true, Written: 1})
+}
+
+// TestNothingStays: a connection keeps nothing of streams that are over.
+func TestNothingStays(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	l.read(frames(t, func(f *http2.Framer) error { return f.WriteSettings() }))
+	for id := uint32(1); id < 1000; id += 8 {
+		x, y := l.of.Begin(), l.of.Begin()
+		x.Announce(1)
+		y.AnnounceCompressed(1)
+		l.write(frames(t, data(id, true, message(1, false)), data(id+2, false, message(1, true)), data(id+4, true, message(3, false)),
+			func(f *http2.Framer) error { return f.WriteRSTStream(id+2, http2.ErrCodeCancel) }))
+		l.read(frames(t, headers(id, true)))
+		x.End()
+		y.End()
+	}
+	c := l.of
+	if len(c.streams) != 0 || len(c.announced) != 0 || len(c.compressed) != 0 || len(c.touched) != 0 {
+		t.Errorf("left: %d streams, %d and %d announced, %d touched", len(c.streams), len(c.announced), len(c.compressed), len(c.touched))
+	}
+	if err := l.conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if l.watcher.Find(l.conn.RemoteAddr()) != nil {
+		t.Error("a closed connection is found")
+	}
+}
+
+// TestNoHTTP2: what is not HTTP/2 in clear tells nothing, and does no harm.
+func TestNoHTTP2(t *testing.T) {
+	t.Parallel()
+	hello := []byte{0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03, 1, 2, 3, 4, 5}
+	for _, readFirst := range []bool{false, true} {
+		e := &end{tb: t}
+		l := &link{end: e, watcher: new(Watcher)}
+		l.conn = l.watcher.Watch(e)
+		x := l.watcher.Find(l.conn.RemoteAddr()).Begin()
+		if readFirst {
+			l.read(hello)
+		}
+		l.write(hello[:1], hello[1:], hello)
+		l.read(hello)
+		x.Announce(3)
+		x.End()
+		if d := cmp.Diff(State{}, state(x)); d != "" {
+			t.Errorf("-want +got:\n%s", d)
+		}
+		// A handshake made a connection in clear of it.
+		secured := l.watcher.WatchClear(l.conn, &end{tb: t})
+		inClear := &link{end: e, conn: secured, watcher: l.watcher, of: l.watcher.Find(secured.RemoteAddr())}
+		inClear.write([]byte(http2.ClientPreface), frames(t, func(f *http2.Framer) error { return f.WriteSettings() }))
+		y := inClear.of.Begin()
+		y.Announce(3)
+		l.write(hello) // as it goes to the kernel
+		inClear.write(frames(t, data(1, true, message(3, false))))
+		check(t, y, State{Announced: 1, Identified: true, Written: 1})
+	}
+}
+
+// TestFind: connections are told apart by the identity of their addresses.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	w := new(Watcher)
+	a, b := w.Watch(&end{tb: t}), w.Watch(&end{tb: t})
+	if a.RemoteAddr().String() != b.RemoteAddr().String() {
+		t.Fatal("the addresses are not equal: the test is wrong")
+	}
+	if w.Find(a.RemoteAddr()) == nil || w.Find(a.RemoteAddr()) == w.Find(b.RemoteAddr()) {
+		t.Error("equal addresses are one connection")
+	}
+	same := *a.RemoteAddr().(*net.TCPAddr)
+	for _, stranger := range []net.Addr{nil, &same, uncomparable{}} {
+		if w.Find(stranger) != nil {
+			t.Errorf("%v is found", stranger)
+		}
+	}
+}
+
+type uncomparable []int
+
+func (uncomparable) Network() string { return "none" }
+func (uncomparable) String() string  { return "" }
+
+func TestSentLog(t *testing.T) {
+	t.Parallel()
+	var l sentLog
+	if _, known := l.oldest(1); known {
+		t.Error("an empty log knows something")
+	}
+	start := time.Unix(0, 0)
+	for i := range 100 {
+		l.add(10, start.Add(time.Duration(i)*time.Second))
+	}
+	for n, want := range map[int]int{1: 99, 10: 99, 11: 98, 200: 80, 1000: 100 - len(l.writes)} {
+		if at, known := l.oldest(n); !known || !at.Equal(start.Add(time.Duration(want)*time.Second)) {
+			t.Errorf("the oldest of %d bytes: %v, %v; want %d s", n, at, known, want)
+		}
+	}
+}
+
+func TestExpiredInARow(t *testing.T) {
+	t.Parallel()
+	c := linked(t).of
+	if c.Expired() != 1 || c.Expired() != 2 {
+		t.Error("two in a row are not counted")
+	}
+	c.Answered()
+	if n := c.Expired(); n != 1 {
+		t.Errorf("%d after an answer", n)
+	}
+}
