@@ -178,11 +178,34 @@ func (c *call) expire() {
 		e.limit = limit{at: e.at, had: e.at.Sub(c.start), level: timeoutcfg.LevelContext}
 	}
 	e.network = e.seen.networkAt()
+	c.awaitCaller()
 	c.expiry = e
 	// gRPC has not returned, so what it writes at the end is still missing. The
 	// caller gets another error than the one that stands here as the cause.
 	c.ender.end(context.DeadlineExceeded, c.explain(e, c.evidenceAt(e), context.DeadlineExceeded))
 }
+
+// awaitCaller waits until the caller's context has ended as well, where its deadline
+// is the limit. That context has a timer of its own, which may run a moment after
+// ours, and whoever gets our error asks it what became of the time: a retry
+// interceptor outside would find some left, begin again, and return an error that
+// explains nothing.
+func (c *call) awaitCaller() {
+	done := c.ender.parent.Done()
+	if c.limit.level != timeoutcfg.LevelContext || done == nil {
+		return
+	}
+	patience := time.NewTimer(callersTimerSlack)
+	defer patience.Stop()
+	select {
+	case <-done:
+	case <-patience.C:
+	}
+}
+
+// callersTimerSlack is how much later than ours the timer of the caller's context
+// may run. Only a context that does not keep the deadline it tells uses it up.
+const callersTimerSlack = 50 * time.Millisecond
 
 // snapshot returns what InFlight shows.
 func (c *call) snapshot() Call {

@@ -165,6 +165,7 @@ func (c *call) evidenceAfter(e *ending, after *sighting) evidence {
 
 // notStarted explains a call that began without any time left.
 func (c *call) notStarted() *TimeoutError {
+	c.awaitCaller()
 	te := c.explain(&ending{at: c.start, limit: c.limit}, evidence{}, context.DeadlineExceeded)
 	te.Late = 0 // no timer was to run
 	te.notes.safeToRetry = true
@@ -211,6 +212,9 @@ func (c *call) exceededEarly(err error) *TimeoutError {
 	spoke := e.seen.spoke() && status.Code(err) == codes.DeadlineExceeded
 	own := c.limit.exists() && reached(c.limit.at, c.start, e.at, spoke)
 	below := !own && (!spoke || c.lowered(e.seen.deadline) && reached(e.seen.deadline, c.start, e.at, spoke))
+	if own {
+		c.awaitCaller()
+	}
 	ev.answered = spoke && !own && !below
 	ev.refused = below && e.seen.trailer && c.retriesAfter(e.seen.attempts)
 	ev.busy = false // gRPC has ended the call with an error
