@@ -316,9 +316,9 @@ const file_greeter_v1_greeter_proto_rawDesc = "" +
 	"\rUploadRequest\x12\x18\n" +
 	"\apicture\x18\x01 \x01(\fR\apicture\"$\n" +
 	"\x0eUploadResponse\x12\x12\n" +
-	"\x04size\x18\x01 \x01(\x03R\x04size2\xe5\x01\n" +
-	"\x0eGreeterService\x12E\n" +
-	"\bSayHello\x12\x1b.greeter.v1.SayHelloRequest\x1a\x1c.greeter.v1.SayHelloResponse\x12K\n" +
+	"\x04size\x18\x01 \x01(\x03R\x04size2\xea\x01\n" +
+	"\x0eGreeterService\x12J\n" +
+	"\bSayHello\x12\x1b.greeter.v1.SayHelloRequest\x1a\x1c.greeter.v1.SayHelloResponse\"\x03\x90\x02\x01\x12K\n" +
 	"\n" +
 	"SayGoodbye\x12\x1d.greeter.v1.SayGoodbyeRequest\x1a\x1e.greeter.v1.SayGoodbyeResponse\x12?\n" +
 	"\x06Upload\x12\x19.greeter.v1.UploadRequest\x1a\x1a.greeter.v1.UploadResponseB@Z>github.com/duetime/duetime/examples/proto/greeter/v1;greeterv1b\x06proto3"
