@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -32,7 +34,7 @@ func (slowGreeter) SayHello(ctx context.Context, req *greeterv1.SayHelloRequest)
 }
 
 // connectGreeter returns a client of a slowGreeter whose calls are under the policy.
-func connectGreeter(policy string) (client greeterv1.GreeterServiceClient, stop func()) {
+func connectGreeter(policy string, options ...interceptor.Option) (client greeterv1.GreeterServiceClient, stop func()) {
 	p, err := timeoutcfg.Parse([]byte(policy))
 	if err != nil {
 		panic(err)
@@ -41,7 +43,7 @@ func connectGreeter(policy string) (client greeterv1.GreeterServiceClient, stop 
 	server := grpc.NewServer()
 	greeterv1.RegisterGreeterServiceServer(server, slowGreeter{})
 	go func() { _ = server.Serve(lis) }()
-	opts := interceptor.New(p).DialOptions()
+	opts := interceptor.New(p, options...).DialOptions()
 	opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return lis.Dial() }))
 	conn, err := grpc.NewClient("passthrough:///greeter", opts...)
@@ -81,6 +83,23 @@ func ExampleWithTimeout() {
 		fmt.Println(timeout.Limit, "set by", timeout.Level)
 	}
 	// Output: 50ms set by call
+}
+
+func ExampleWithTerseStatus() {
+	client, stop := connectGreeter(`{"timeoutPolicy": {"consumer": {"timeout": "0.1s"}}}`, interceptor.WithTerseStatus())
+	defer stop()
+
+	_, err := client.SayHello(context.Background(), &greeterv1.SayHelloRequest{Name: "Bob"})
+	// What the caller of a handler gets that returns err.
+	sent := status.Convert(err)
+	fmt.Println(regexp.MustCompile(`elapsed: \d+`).ReplaceAllString(sent.Message(), "elapsed: N"))
+	fmt.Println(len(sent.Details()), "details")
+	// What its log has.
+	fmt.Println(strings.Contains(err.Error(), "method=/greeter.v1.GreeterService/SayHello"))
+	// Output:
+	// Waiting server-side response timeout by scan timer. client elapsed: N ms, server elapsed: N ms, timeout: 100 ms
+	// 0 details
+	// true
 }
 
 func ExampleAsync() {
