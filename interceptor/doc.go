@@ -25,7 +25,10 @@
 //
 // A retry interceptor outside of ours begins a call of its own for each attempt,
 // each with its own limit; inside of ours, all its attempts share one limit. The
-// deadline travels to the server in either case.
+// deadline travels to the server in either case. Where the caller's deadline is the
+// limit, the error never comes back before the caller's context has ended too, so
+// that whoever asks it about the time left finds none. The page docs/composing.md of
+// the repository goes through what else stands in chains.
 //
 // # Futures
 //

@@ -2,6 +2,7 @@ package interceptor_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/status"
 
+	"github.com/duetime/duetime/interceptor"
 	"github.com/duetime/duetime/internal/testserver"
 	"github.com/duetime/duetime/timeoutcfg"
 )
@@ -194,6 +196,25 @@ func TestRetryOutsideAsWithout(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRetryOutsideInBackoff: what comes out is the retry interceptor's own word, and
+// the attempt before was explained to the observer.
+func TestRetryOutsideInBackoff(t *testing.T) {
+	each(t, bubbleModes, func(t *testing.T, m mode) {
+		gate := testserver.NewGate(t)
+		r := m.rig(t, testserver.New(t, m.network, gate.Deaf), setup{policy: m.brief(), outer: []unary{
+			retry.UnaryClientInterceptor(ggmRetry(3, retryTimeouts())...),
+		}})
+		ctx, cancel := context.WithTimeout(t.Context(), m.limit()+backoff/2)
+		defer cancel()
+		err := errorOf(r.call(ctx, payload(1)))
+		if _, ok := errors.AsType[*interceptor.TimeoutError](err); ok || status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("got %v", err)
+		}
+		r.apart(1, 0)
+		r.expired(r.observed.all()[0], serverWaiting(timeoutcfg.LevelConsumerService, m.limit()))
+	})
 }
 
 // TestRetryInside: all attempts are one call with one limit.
