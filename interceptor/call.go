@@ -26,6 +26,7 @@ type call struct {
 	conn     *grpc.ClientConn // nil for an in-process channel
 	start    time.Time
 	limit    limit
+	open     *openLimit // guards limit; nil: it is settled
 
 	context context.Context // what the call gets
 	ender   callContext     // ends it
@@ -61,19 +62,12 @@ type ending struct {
 // endingNow takes down what is known now.
 func (c *call) endingNow() *ending {
 	seen := c.seen.now() // first, so that nothing was seen after the end
-	return &ending{at: time.Now(), limit: c.limit, seen: seen}
+	return &ending{at: time.Now(), limit: c.settled(), seen: seen}
 }
 
 // newCall prepares a call. It is not in flight yet.
 func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.GRPCType, conn *grpc.ClientConn, o *callOptions) *call {
-	policy := t.policy.Load()
-	resolved, written := policy.Resolve(method), true
-	if resolved.Level == timeoutcfg.LevelDefault {
-		_, written = policy.Default()
-	}
-	if !written && typ != interceptors.Unary {
-		resolved.Timeout = 0 // a default that nobody wrote must not kill a watch
-	}
+	policy, undecided := t.policies.of(conn)
 	c := &call{
 		id:          futuremap.NextID(),
 		timeouts:    t,
@@ -86,11 +80,27 @@ func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.
 		credentials: o.credentials,
 	}
 	deadline, hasDeadline := ctx.Deadline()
-	c.limit = decideLimit(c.start, resolved, written, o.limit, deadline, hasDeadline)
+	c.limit = c.limitBy(policy, o.limit, deadline, hasDeadline)
+	if undecided && o.limit == nil && !outranks(policy.Resolve(method).Level) {
+		c.open = &openLimit{call: c, local: policy, deadline: deadline, hasDeadline: hasDeadline}
+		c.ender.open = c.open
+	}
 	c.context = c.ender.derive(ctx, c.limit.at)
 	c.seen.unary = typ == interceptors.Unary
 	c.seen.retained = o.retryBuffer >= messageHeaderSize
 	return c
+}
+
+// limitBy returns the call's limit under a policy.
+func (c *call) limitBy(policy *timeoutcfg.Policy, own *callLimit, deadline time.Time, hasDeadline bool) limit {
+	resolved, written := policy.Resolve(c.method), true
+	if resolved.Level == timeoutcfg.LevelDefault {
+		_, written = policy.Default()
+	}
+	if !written && c.typ != interceptors.Unary {
+		resolved.Timeout = 0 // a default that nobody wrote must not kill a watch
+	}
+	return decideLimit(c.start, resolved, written, own, deadline, hasDeadline)
 }
 
 // messageHeaderSize is the length of the header before each message. For an empty
@@ -129,6 +139,9 @@ func (c *call) begin() (release func() bool) {
 		left = max(c.limit.had-time.Since(c.start), 1)
 	}
 	c.timeouts.calls.Register(c.id, c, left)
+	if c.open != nil {
+		c.timeouts.policies.await(c.open, c.target())
+	}
 	if c.ender.parent.Done() == nil {
 		return func() bool { return true }
 	}
@@ -167,6 +180,14 @@ func (c *call) parentEnded() {
 	}
 	if c.timeouts.calls.Drop(c.id) {
 		c.ender.end(err, nil)
+	}
+}
+
+// over lets go of what a call that is over was tied to.
+func (c *call) over() {
+	c.seen.endExchange()
+	if c.open != nil {
+		c.timeouts.policies.forget(c.open)
 	}
 }
 
@@ -209,10 +230,10 @@ const callersTimerSlack = 50 * time.Millisecond
 
 // snapshot returns what InFlight shows.
 func (c *call) snapshot() Call {
-	seen := c.seen.now()
+	seen, limit := c.seen.now(), c.limitNow()
 	return Call{
 		ID: c.id, Method: c.method, Type: c.typ, Target: c.target(),
-		Start: c.start, Sent: seen.sent, Limit: c.limit.had, Level: c.limit.level,
+		Start: c.start, Sent: seen.sent, Limit: limit.had, Level: limit.level,
 		Attempts: seen.begun(), Local: seen.local, Remote: seen.remote,
 	}
 }

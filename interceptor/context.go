@@ -17,7 +17,8 @@ import (
 // one, however wrapped, need no goroutine to follow it.
 type callContext struct {
 	parent   context.Context
-	deadline time.Time // zero: none but the parent's
+	deadline time.Time  // zero: none but the parent's
+	open     *openLimit // decides the deadline when it is first asked for; nil: deadline it is
 	done     chan struct{}
 	release  context.CancelFunc // the derived context's
 
@@ -38,10 +39,14 @@ func (c *callContext) derive(parent context.Context, deadline time.Time) context
 // Deadline returns the call's limit, or the parent's deadline where the call has
 // none of its own.
 func (c *callContext) Deadline() (time.Time, bool) {
-	if c.deadline.IsZero() {
+	deadline := c.deadline
+	if c.open != nil {
+		deadline = c.open.settle()
+	}
+	if deadline.IsZero() {
 		return c.parent.Deadline()
 	}
-	return c.deadline, true
+	return deadline, true
 }
 
 // Done returns a channel that is closed when the call's future is completed.

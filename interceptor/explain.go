@@ -75,7 +75,11 @@ func (c *call) explain(e *ending, ev evidence, cause error) *TimeoutError {
 		Cause:    cause,
 	}
 	if e.limit.exists() {
-		te.Late = max(e.at.Sub(e.limit.at), 0)
+		due := e.limit.at
+		if e.limit.known.After(due) {
+			due = e.limit.known
+		}
+		te.Late = max(e.at.Sub(due), 0)
 	}
 	te.notes = notes{
 		typ:          c.typ,

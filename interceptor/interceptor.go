@@ -16,8 +16,10 @@ import (
 // which of them are in flight. It is made by [New]; all methods are safe for
 // concurrent use.
 type Timeouts struct {
-	policy atomic.Pointer[timeoutcfg.Policy] // nil: nothing is set
-	calls  *futuremap.Table[*call]
+	policies     policies
+	publications publications
+	refused      atomic.Int64 // publications
+	calls        *futuremap.Table[*call]
 
 	// The rest is set by New and never changed.
 	logger  *slog.Logger // nil: silent
@@ -32,7 +34,7 @@ type Timeouts struct {
 // meaning, such as a nil renderer, as regexp.MustCompile does on an expression.
 func New(p *timeoutcfg.Policy, opts ...Option) *Timeouts {
 	t := &Timeouts{calls: futuremap.New((*call).expire), logger: slog.Default()}
-	t.policy.Store(p)
+	t.policies.local.Store(p)
 	for _, o := range opts {
 		if o == nil {
 			panic("interceptor: nil Option given to New; leave it out instead")
@@ -49,9 +51,16 @@ func UnaryClientInterceptor(p *timeoutcfg.Policy, opts ...Option) grpc.UnaryClie
 }
 
 // DialOptions returns what a connection needs to be under the policy: the
-// interceptors and, when the policy holds something that gRPC itself reads, the
-// policy's service config cleaned of timeouts as the default one. It may be used
-// for any number of connections.
+// interceptors, gRPC's own resolvers wrapped so that the timeouts they publish are
+// obeyed (see [Timeouts.Resolver]) and, when the policy holds something that gRPC
+// itself reads, the policy's service config cleaned of timeouts as the default one. It
+// may be used for any number of connections.
+//
+// DialOptions goes last. The wrapped resolvers are those of the schemes dns,
+// passthrough, unix and unix-abstract, of xds where the program has it, and of the
+// default scheme. gRPC takes the first resolver that it is given for a scheme: give it
+// others by grpc.WithResolvers(t.Resolver(b)) before. A scheme that is not wrapped
+// works as it does without duetime.
 //
 // gRPC lets the later of two default service configs replace the earlier one
 // whole, so a program with a default service config of its own puts it into the
@@ -62,9 +71,10 @@ func (t *Timeouts) DialOptions() []grpc.DialOption {
 		grpc.WithChainUnaryInterceptor(t.UnaryClientInterceptor()),
 		grpc.WithChainStreamInterceptor(t.StreamClientInterceptor()),
 	}
-	if sc := t.policy.Load().ServiceConfig(); sc != emptyServiceConfig {
+	if sc := t.Policy().ServiceConfig(); sc != emptyServiceConfig {
 		opts = append(opts, grpc.WithDefaultServiceConfig(sc))
 	}
+	opts = append(opts, grpc.WithResolvers(t.resolvers()...))
 	return append(opts, t.networkOptions()...)
 }
 
@@ -73,10 +83,11 @@ const emptyServiceConfig = "{}"
 
 // SetPolicy replaces the policy; nil sets nothing. It takes effect with the next
 // call; calls in flight keep their limits.
-func (t *Timeouts) SetPolicy(p *timeoutcfg.Policy) { t.policy.Store(p) }
+func (t *Timeouts) SetPolicy(p *timeoutcfg.Policy) { t.policies.set(p) }
 
-// Policy returns the policy in force, nil when nothing is set.
-func (t *Timeouts) Policy() *timeoutcfg.Policy { return t.policy.Load() }
+// Policy returns the program's own policy, nil when nothing is set; see
+// [Timeouts.PolicyFor] for what resolvers have published besides.
+func (t *Timeouts) Policy() *timeoutcfg.Policy { return t.policies.local.Load() }
 
 // InFlight returns the calls in flight, oldest first. It is a snapshot: a call
 // that begins or ends meanwhile may be in it or not.

@@ -42,6 +42,10 @@ type limit struct {
 	// context cut it short.
 	policy    timeoutcfg.Resolution
 	policyCut bool
+
+	// known is when the limit became known, where that was after the call's start: no
+	// timer could run for it before.
+	known time.Time
 }
 
 // decideLimit settles the limit of a call that began at start. resolved is the

@@ -53,7 +53,7 @@ func (t *Timeouts) openStream(
 			t.calls.Drop(c.id)
 			c.ender.end(context.Canceled, nil)
 			s.release()
-			c.seen.endExchange()
+			c.over()
 		}
 	}()
 	//nolint:contextcheck // c.context derives from ctx; the linter cannot see it in the field
@@ -162,7 +162,7 @@ func (s *clientStream) endIfAbandoned() {
 func (s *clientStream) end(err error) error {
 	s.once.Do(func() {
 		defer s.release()
-		defer s.call.seen.endExchange()
+		defer s.call.over()
 		s.instead = s.call.settle(err, nil)
 	})
 	if s.instead != nil {

@@ -38,7 +38,7 @@ func (t *Timeouts) invokeUnary(
 		// After an answer this is what completed the call; after a panic in an
 		// interceptor further in, nothing has yet.
 		t.calls.Drop(c.id)
-		c.seen.endExchange()
+		c.over()
 	}()
 	//nolint:contextcheck // c.context derives from ctx; the linter cannot see it in the field
 	err := invoker(c.context, method, req, reply, conn, c.witnessed(opts, &o, (*finishWitness)(c).onFinish)...)

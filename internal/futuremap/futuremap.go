@@ -55,12 +55,32 @@ func (t *Table[C]) Register(id int64, call C, limit time.Duration) {
 	s := t.shard(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := entry[C]{call: call}
-	if limit > 0 {
-		// A timer that fires at once waits for the lock and finds the entry.
-		e.timer = time.AfterFunc(limit, func() { t.Expire(id) })
+	s.calls[id] = entry[C]{call: call, timer: t.timer(id, limit)}
+}
+
+// Reset gives the call, if it is still in the table, another limit, from now on; zero
+// or less takes the limit away. It reports whether it did: it does not where the
+// call's time is up already, though the call may not have left yet.
+func (t *Table[C]) Reset(id int64, limit time.Duration) bool {
+	s := t.shard(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, found := s.calls[id]
+	if !found || e.timer != nil && !e.timer.Stop() {
+		return false
 	}
+	e.timer = t.timer(id, limit)
 	s.calls[id] = e
+	return true
+}
+
+// timer returns what expires the call; nil where it has no limit. One that fires at
+// once waits for the shard's lock, which is held, and finds the entry.
+func (t *Table[C]) timer(id int64, limit time.Duration) *time.Timer {
+	if limit <= 0 {
+		return nil
+	}
+	return time.AfterFunc(limit, func() { t.Expire(id) })
 }
 
 // Complete removes the call because its answer is there. It reports whether this

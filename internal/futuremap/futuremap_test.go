@@ -236,3 +236,53 @@ func BenchmarkRegisterComplete(b *testing.B) {
 		table.Complete(id)
 	}
 }
+
+// TestReset: another limit, from now on, unless the time is up.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		first, second time.Duration
+		at            time.Duration // of the reset
+		ends          time.Duration // 0: never
+		done          bool          // the reset is done
+	}{
+		"longer":            {first: time.Second, second: 4 * time.Second, at: time.Second / 2, ends: 4500 * time.Millisecond, done: true},
+		"shorter":           {first: time.Second, second: time.Second / 4, at: time.Second / 2, ends: 750 * time.Millisecond, done: true},
+		"from none":         {second: time.Second, at: time.Second, ends: 2 * time.Second, done: true},
+		"to none":           {first: time.Second, at: time.Second / 2, done: true},
+		"after the end":     {first: time.Second, second: time.Second, at: 2 * time.Second, ends: time.Second},
+		"of a removed call": {first: 0, second: time.Second, at: 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				var ended atomic.Int64
+				table := futuremap.New(func(int) { ended.Store(int64(time.Since(start))) })
+				id := futuremap.NextID()
+				table.Register(id, 1, tt.first)
+				wait(tt.at)
+				if name == "of a removed call" {
+					table.Complete(id)
+				}
+				if done := table.Reset(id, tt.second); done != tt.done {
+					t.Errorf("reset: %v, want %v", done, tt.done)
+				}
+				wait(time.Hour)
+				if got := time.Duration(ended.Load()); got != tt.ends {
+					t.Errorf("ended after %v, want %v", got, tt.ends)
+				}
+				if left := table.Complete(id); left != (tt.done && tt.ends == 0) {
+					t.Errorf("still there: %v", left)
+				}
+			})
+		})
+	}
+}
+
+// wait lets virtual time pass.
+func wait(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	<-timer.C
+}

@@ -1,0 +1,55 @@
+package interceptor
+
+import (
+	"runtime"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
+)
+
+// TestTargetsAreForgotten: nothing is kept of a target whose last resolver is closed,
+// and nothing of a service config that nobody has any more.
+func TestTargetsAreForgotten(t *testing.T) {
+	t.Parallel()
+	timeouts := New(nil)
+	for range 20 {
+		m := manual.NewBuilderWithScheme("manual")
+		built := make(chan struct{}, 1)
+		m.BuildCallback = func(resolver.Target, resolver.ClientConn, resolver.BuildOptions) { built <- struct{}{} }
+		cc, err := grpc.NewClient("manual:///bar", grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithResolvers(timeouts.Resolver(m)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		cc.Connect()
+		<-built
+		for range 20 {
+			m.UpdateState(resolver.State{ServiceConfig: m.CC().ParseServiceConfig(`{"timeoutPolicy": {"defaultTimeout": "2s"}}`)})
+		}
+		if d, _ := timeouts.PolicyFor(cc).Default(); d == 0 {
+			t.Fatal("nothing was published: the test is wrong")
+		}
+		if err := cc.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(timeouts.policies.targets); n != 0 {
+		t.Errorf("%d targets are left", n)
+	}
+	kept := func() int {
+		timeouts.publications.mu.Lock()
+		defer timeouts.publications.mu.Unlock()
+		return len(timeouts.publications.parsed)
+	}
+	for range 100 {
+		if kept() <= 1 { // the last one may still stand in a register
+			return
+		}
+		runtime.GC()
+		runtime.Gosched() // cleanups run on a goroutine of the runtime's
+	}
+	t.Errorf("%d service configs are kept", kept())
+}
