@@ -24,6 +24,10 @@ test: ## Run the tests
 race: ## Run the tests under the race detector, in a random order
 	go test -race -shuffle=on ./...
 
+.PHONY: faults
+faults: ## Run the fault suite
+	go test -race ./internal/faults/
+
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME (20s)
 	FUZZTIME=$(FUZZTIME) .ci/fuzz

@@ -81,3 +81,11 @@ func (f *File) compare() {
 		f.tb.Errorf("golden: %s (-want +got; run with -update to write it anew):\n%s", f.path, diff)
 	}
 }
+
+// Text compares a whole file, such as a page of documentation, with text.
+func Text(tb testing.TB, path, text string) {
+	tb.Helper()
+	f := &File{tb: tb, path: path}
+	f.got.WriteString(text)
+	f.compare()
+}

@@ -1,0 +1,11 @@
+package faults
+
+import "slices"
+
+// All are all faults, by kind.
+func All() []Fault {
+	return slices.Concat(
+		nameFaults(), connectionFaults(), tlsFaults(), slotFaults(), flowFaults(), networkFaults(),
+		serverFaults(), streamFaults(), retryFaults(), clientFaults(), contextFaults(), processFaults(),
+	)
+}

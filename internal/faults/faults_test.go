@@ -1,0 +1,147 @@
+package faults_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/duetime/duetime/internal/faults"
+	"github.com/duetime/duetime/internal/testserver"
+)
+
+// TestFaults lets every fault happen to every kind of client: plain gRPC-Go must say
+// what the documentation says that it says, and ours what it must.
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for _, m := range modes {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			for _, f := range faults.All() {
+				t.Run(f.Name, func(t *testing.T) {
+					t.Parallel()
+					switch {
+					case f.Alone && os.Getenv(aloneEnv) == "":
+						alone(t, &f)
+					default:
+						happen(t, m, &f)
+					}
+				})
+			}
+		})
+	}
+}
+
+// happen lets a fault happen and looks at what is said.
+func happen(t *testing.T, m mode, f *faults.Fault) {
+	t.Helper()
+	scene := f.Start(t)
+	c := m.client(t, f, scene)
+	if scene.Prepare != nil {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		err := scene.Prepare(ctx, c.cc)
+		cancel()
+		if err != nil {
+			t.Fatalf("prepare: %v", err)
+		}
+	}
+	if f.Halted {
+		go func() {
+			<-scene.Halt
+			_, _ = fmt.Fprintln(os.Stdout, halt) // the parent misses it otherwise
+		}()
+	}
+	if c.plain {
+		ctx, cancel := f.PlainContext(t.Context())
+		defer cancel()
+		judgePlain(t, f, scene.Call(ctx, c.cc))
+		return
+	}
+	ctx, cancel := f.Context(t.Context())
+	defer cancel()
+	c.judge(t, f, scene.Call(ctx, c.cc))
+}
+
+const (
+	// aloneEnv tells a process that it is there for one fault.
+	aloneEnv = "DUETIME_FAULTS_ALONE"
+	// halt is what such a process prints when it is to be stopped, and passed when all
+	// is well.
+	halt   = "HALT"
+	passed = "--- PASS"
+)
+
+// alone runs the test that calls it in a process of its own.
+func alone(t *testing.T, f *faults.Fault) {
+	t.Helper()
+	var run []string
+	for part := range strings.SplitSeq(t.Name(), "/") {
+		run = append(run, "^"+regexp.QuoteMeta(part)+"$")
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+strings.Join(run, "/"), "-test.count=1", "-test.timeout=60s", "-test.v")
+	cmd.Env = append(os.Environ(), aloneEnv+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	halted := false
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
+		if strings.HasSuffix(lines.Text(), halt) {
+			halted = true
+			standStill(t, cmd.Process, f.Limit+time.Second)
+		}
+	}
+	err = cmd.Wait()
+	if err != nil || !strings.Contains(said.String(), passed) || halted != f.Halted {
+		t.Errorf("the process ended with %v, stopped: %v:\n%s", err, halted, said.String())
+	}
+}
+
+// standStill stops a process for d.
+func standStill(t *testing.T, p *os.Process, d time.Duration) {
+	t.Helper()
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+	if err := testserver.Pause(t.Context(), d); err != nil {
+		t.Errorf("stopped: %v", err)
+	}
+	if err := p.Signal(syscall.SIGCONT); err != nil {
+		t.Errorf("continue: %v", err)
+	}
+}
+
+// TestDeclarations: the values themselves are sound.
+func TestDeclarations(t *testing.T) {
+	t.Parallel()
+	names := make(map[string]bool)
+	for _, f := range faults.All() {
+		if names[f.Name] || strings.ContainsAny(f.Name, "/|\n") {
+			t.Errorf("name %q", f.Name)
+		}
+		names[f.Name] = true
+		if f.Story == "" || !strings.HasSuffix(f.Story, ".") || f.Method == "" || f.Limit <= 0 || f.Start == nil || f.Halted && !f.Alone {
+			t.Errorf("%s: incomplete", f.Name)
+		}
+		if len(f.Plain) == 0 || len(f.Want) == 0 || (len(f.Want) > 1) != (f.Why != "") {
+			t.Errorf("%s: %d words, %d outcomes, why %q", f.Name, len(f.Plain), len(f.Want), f.Why)
+		}
+		for _, text := range f.Plain {
+			if faults.Normal(text) != text {
+				t.Errorf("%s: %q is not in normal words", f.Name, text)
+			}
+		}
+	}
+}
