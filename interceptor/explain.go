@@ -184,9 +184,10 @@ func (c *call) expired(err error) *TimeoutError {
 	after := c.seen.now()
 	ev := c.evidenceAfter(c.expiry, &after)
 	ev.refused = ev.refused || after.trailer && c.retriesAfter(c.expiry.seen.attempts)
-	if side, _ := classify(ev); side == ServerSide {
-		// gRPC sends a request again by itself when the server never processed it.
-		// Where it finds no connection for that, only its words tell.
+	if side, _ := classify(ev); side == ServerSide || c.expiry.seen.slotless() {
+		// gRPC sends a request again by itself when the server never processed it, and
+		// looks for another connection when one is lost whose stream slot it waited for.
+		// Where it finds none, only its words tell.
 		ev.unready = !after.trailer && waitedForConnection(err)
 	}
 	te := c.explain(c.expiry, ev, err)
@@ -196,6 +197,10 @@ func (c *call) expired(err error) *TimeoutError {
 	}
 	return te
 }
+
+// slotless reports whether the last attempt was seen to wait for a stream slot, which
+// it does no longer when its connection is lost.
+func (s *sighting) slotless() bool { return s.attempts > 0 && !s.stream && s.asking == 0 }
 
 // retriesAfter reports whether gRPC may begin another attempt after so many: only
 // then does an answer not end the call.

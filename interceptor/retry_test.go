@@ -303,3 +303,39 @@ func TestTransparentRetryFindsNoConnection(t *testing.T) {
 		})
 	})
 }
+
+// TestConnectionLostWithoutSlot: the call waited for a stream slot, until the
+// connection was gone. Then it waited for another one, which is the client's as well,
+// but no slot that anybody could free.
+func TestConnectionLostWithoutSlot(t *testing.T) {
+	each(t, allModes, func(t *testing.T, m mode) {
+		none := uint32(0)
+		raw := testserver.NewRaw(t, m.network, testserver.Script{MaxStreams: &none})
+		asked := make(chan struct{}, 1)
+		r := m.rig(t, raw, setup{policy: m.brief()}).ready()
+		done := r.background(t.Context(), payload(10), grpc.WaitForReady(true), grpc.PerRPCCredentials(askedOnce(asked)))
+		<-asked
+		raw.Stop()
+		e := r.expired(<-done, want{
+			side: interceptor.ClientSide, phase: interceptor.PhaseConnecting, level: timeoutcfg.LevelConsumerService, limit: m.limit(),
+			attempts: new(1), safe: new(true), sent: new(false),
+			bracket: []string{"evidence: gRPC's text"}, without: []string{"waiting for"},
+		})
+		if !e.ByTimer {
+			t.Error("not by the timer")
+		}
+	})
+}
+
+// askedOnce are call credentials that add nothing and say when they are asked first.
+type askedOnce chan struct{}
+
+func (a askedOnce) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	select {
+	case a <- struct{}{}:
+	default:
+	}
+	return map[string]string{}, nil
+}
+
+func (askedOnce) RequireTransportSecurity() bool { return false }
