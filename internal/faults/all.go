@@ -5,7 +5,7 @@ import "slices"
 // All are all faults, by kind.
 func All() []Fault {
 	return slices.Concat(
-		nameFaults(), connectionFaults(), tlsFaults(), slotFaults(), flowFaults(), networkFaults(),
+		nameFaults(), dnsFaults(), connectionFaults(), tlsFaults(), slotFaults(), flowFaults(), networkFaults(),
 		serverFaults(), streamFaults(), retryFaults(), clientFaults(), contextFaults(), processFaults(),
 	)
 }

@@ -80,6 +80,7 @@ type Fault struct {
 	Limit  time.Duration
 	Left   time.Duration // what the caller's own context has left; 0: it has no deadline
 	Config string        // a service config that gRPC reads too; "": none
+	Times  int           // how many calls are made, one after the other; 0: one
 
 	// Alone: the fault changes what a process has only one of (its environment), so
 	// it must happen in a process of its own.
@@ -116,6 +117,7 @@ type Outcome struct {
 	Bracket []string // the "key: value" items between the phase and the cause, [Normal]
 	Null    bool     // the channel is "null -> target"
 	Safe    bool     // safe to retry
+	TooLate bool     // the client's, whose request left when the time was up already: both elapsed parts are there
 	Halted  bool     // "client stalled" must stand in the brackets
 }
 

@@ -41,22 +41,42 @@ func TestFaults(t *testing.T) {
 // happen lets a fault happen and looks at what is said.
 func happen(t *testing.T, m mode, f *faults.Fault) {
 	t.Helper()
-	scene := f.Start(t)
-	c := m.client(t, f, scene)
-	if scene.Prepare != nil {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		err := scene.Prepare(ctx, c.cc)
-		cancel()
-		if err != nil {
-			t.Fatalf("prepare: %v", err)
-		}
-	}
+	scene, c := prepare(t, m, f)
 	if f.Halted {
 		go func() {
 			<-scene.Halt
 			_, _ = fmt.Fprintln(os.Stdout, halt) // the parent misses it otherwise
 		}()
 	}
+	for range max(f.Times, 1) {
+		c.call(t, f, scene)
+	}
+}
+
+// preparing has a place for each of those that prepare at once: many at a time would
+// take the machine from those whose calls have begun, and whose time runs.
+var preparing = make(chan struct{}, 4)
+
+// prepare brings a client to where the fault begins.
+func prepare(t *testing.T, m mode, f *faults.Fault) (*faults.Scene, *client) {
+	t.Helper()
+	preparing <- struct{}{}
+	defer func() { <-preparing }()
+	scene := f.Start(t)
+	c := m.client(t, f, scene)
+	if scene.Prepare != nil {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := scene.Prepare(ctx, c.cc); err != nil {
+			t.Fatalf("prepare: %v", err)
+		}
+	}
+	return scene, c
+}
+
+// call makes the fault's call and looks at what is said.
+func (c *client) call(t *testing.T, f *faults.Fault, scene *faults.Scene) {
+	t.Helper()
 	if c.plain {
 		ctx, cancel := f.PlainContext(t.Context())
 		defer cancel()

@@ -110,6 +110,16 @@ func flowFaults() []Fault {
 			},
 			Plain: []string{Plainly}, Want: sending(large),
 		},
+		{
+			Name: "a handler that does not read a large compressed request", Kind: FlowControl,
+			Story:  "With gzip, the request is watched until it is compressed; flow control holds it back after that, and the server gets the blame (a known limit).",
+			Method: testserver.UnaryCall, Limit: roomy,
+			Start: func(tb testing.TB) *Scene {
+				tb.Helper()
+				return at(streaming(tb, unread, narrow()...), unary(256<<10, grpc.UseCompressor("gzip")))
+			},
+			Plain: []string{Plainly}, Want: waiting("request: 262152 bytes", "sent: handed over compressed"),
+		},
 	}
 }
 

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	if par := flag.Lookup("test.parallel"); par.Value.String() == par.DefValue {
 		// Faults do little but wait for their limits.
-		_ = flag.Set("test.parallel", "40")
+		_ = flag.Set("test.parallel", "64")
 	}
 	goleak.VerifyTestMain(m)
 }

@@ -12,7 +12,10 @@ func (f *Fault) Message(o *Outcome) string {
 	head, timer := "Sending request timeout in client-side", " by scan timer"
 	elapsed := "elapsed: N ms"
 	if o.Side == "server" {
-		head, elapsed = "Waiting server-side response timeout", "client elapsed: N ms, server elapsed: N ms"
+		head = "Waiting server-side response timeout"
+	}
+	if o.Side == "server" || o.TooLate {
+		elapsed = "client elapsed: N ms, server elapsed: N ms"
 	}
 	if o.Phase == "answered" {
 		head = "Server answered DEADLINE_EXCEEDED"

@@ -77,11 +77,13 @@ func (c *client) observe(_ context.Context, e *interceptor.TimeoutError) {
 	c.observed = append(c.observed, e)
 }
 
-// seen are the timeouts that were observed so far.
+// seen are the timeouts that were observed since it was last asked.
 func (c *client) seen() []*interceptor.TimeoutError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.observed)
+	seen := c.observed
+	c.observed = nil
+	return seen
 }
 
 // inFlight are the calls of a method that are.

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/duetime/duetime/internal/testserver"
@@ -69,15 +70,17 @@ func networkFaults() []Fault {
 			Method: testserver.UnaryCall, Limit: usual,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
-				proxy := NewProxy(tb, address(serving(tb, testserver.Echo)), 0)
-				s := at(proxy, unary(mebibyte))
+				proxy := NewProxy(tb, address(serving(tb, func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+					return &testpb.SimpleResponse{Payload: block(mebibyte)}, nil
+				})), 0)
+				s := at(proxy, unary(10))
 				s.Prepare = func(ctx context.Context, cc *grpc.ClientConn) error {
 					defer proxy.Throttle(Down, 64<<10)
 					return connected(ctx, cc)
 				}
 				return s
 			},
-			Plain: []string{Plainly}, Want: waiting(large),
+			Plain: []string{Plainly}, Want: waiting(),
 		},
 		{
 			Name: "the connection is reset during a call", Kind: Network,

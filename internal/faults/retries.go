@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/status"
@@ -61,13 +62,7 @@ func retryFaults() []Fault {
 			Method: testserver.UnaryCall, Limit: roomy,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
-				var n atomic.Int64
-				return answering(func(c *testserver.RawConn, stream uint32) error {
-					if n.Add(1) > 1 {
-						return nil
-					}
-					return c.RSTStream(stream, testserver.RefusedStream)
-				})(tb)
+				return refusingOnce(tb)
 			},
 			Plain: []string{Plainly}, Want: waiting("attempts: 2"),
 		},
@@ -77,19 +72,146 @@ func retryFaults() []Fault {
 			Method: testserver.UnaryCall, Limit: roomy,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
-				var raw atomic.Pointer[testserver.Raw]
-				peer := script(tb, testserver.Script{OnFrame: func(c *testserver.RawConn, f testserver.Frame) {
-					if f.EndStream() {
-						raw.Load().StopListening()
-						_ = c.GoAway(0, 0) // the client may have hung up
-						_ = c.Close()
-					}
-				}})
-				raw.Store(peer)
-				return at(peer, patient())
+				return vanishing(tb, 0)
 			},
 			Plain: []string{words(codes.DeadlineExceeded, "latest balancer error: "+dialRefused)},
 			Want:  []Outcome{{Side: "client", Phase: "connecting", Bracket: []string{"evidence: gRPC's text"}}},
 		},
+		{
+			Name: "the second attempt is held back", Kind: Retry,
+			Story:  "The first attempt was sent and failed; of the second, the handler does not read, and flow control holds it in the client.",
+			Method: testserver.UnaryCall, Limit: roomy, Config: retrying("0.01s"),
+			Start: func(tb testing.TB) *Scene {
+				tb.Helper()
+				// gRPC keeps 256 KiB for a retry at most, so that is how large it may be.
+				return at(streaming(tb, once(unread), narrow()...), unary(200<<10))
+			},
+			Plain: []string{Plainly}, Want: sending("attempts: 2", "request: 204808 bytes"),
+		},
+		{
+			Name: "the second attempt of a stream is not answered", Kind: Retry,
+			Story:  "gRPC's retry policy opens a server stream again after a failure, and the handler sends nothing.",
+			Method: serverStream, Limit: roomy, Config: retrying("0.01s"),
+			Start: func(tb testing.TB) *Scene {
+				tb.Helper()
+				return at(streaming(tb, once(readAll)), downloading(nil))
+			},
+			Plain: []string{Plainly}, Want: waiting("attempts: 2"),
+		},
+		{
+			Name: "a stream's limit falls into a backoff", Kind: Retry,
+			Story:  "A server stream has failed before its first message, and gRPC's retry policy waits a minute before it opens it again.",
+			Method: serverStream, Limit: roomy, Config: retrying("60s"),
+			Start: func(tb testing.TB) *Scene {
+				tb.Helper()
+				return at(streaming(tb, once(readAll)), downloading(nil))
+			},
+			Plain: []string{Plainly},
+			Want:  []Outcome{{Side: "client", Phase: "connecting", Bracket: []string{"waiting for: the next attempt"}}},
+		},
+		{
+			Name: "a refused client stream is opened again", Kind: Retry,
+			Story:  "REFUSED_STREAM answers the first message, so gRPC opens the stream again by itself; that one is not answered.",
+			Method: clientStream, Limit: roomy,
+			Start: func(tb testing.TB) *Scene {
+				tb.Helper()
+				s := refusingOnce(tb)
+				s.Call = uploading(1, 10)
+				return s
+			},
+			Plain: []string{Plainly}, Want: waiting("attempts: 2"),
+		},
+		{
+			Name: "the connection is lost under a request that is held back", Kind: Retry,
+			Story:  "Flow control holds the request in the client when the server says goodbye to it unprocessed and is gone. gRPC waits for a connection then, which only the cause tells; the request has not left, and that is what the phase says.",
+			Method: testserver.UnaryCall, Limit: roomy,
+			Start: func(tb testing.TB) *Scene {
+				tb.Helper()
+				return vanishing(tb, 100)
+			},
+			Plain: []string{words(codes.DeadlineExceeded, "latest balancer error: "+dialRefused)},
+			Want:  sending(),
+		},
+		{
+			Name: "the connection is lost under a call that waits for a stream slot", Kind: Retry,
+			Story:  "The call got no stream on its connection, which then breaks; nobody listens any more, and the call is made with WaitForReady.",
+			Method: testserver.UnaryCall, Limit: roomy,
+			Start: func(tb testing.TB) *Scene {
+				tb.Helper()
+				return slotless(tb)
+			},
+			Plain: []string{words(codes.DeadlineExceeded, "latest balancer error: "+dialRefused)},
+			Want:  []Outcome{{Side: "client", Phase: "connecting", Bracket: []string{"evidence: gRPC's text"}, Safe: true}},
+		},
 	}
+}
+
+// once is a handler that fails its first call and hands the others on, when it has
+// read a message.
+func once(h func(serverSide) error) func(serverSide) error {
+	var n atomic.Int64
+	return func(s serverSide) error {
+		if n.Add(1) > 1 {
+			return h(s)
+		}
+		if _, err := s.Recv(); err != nil {
+			return err
+		}
+		return status.Error(codes.Unavailable, "try again")
+	}
+}
+
+// refusingOnce is a peer that refuses the first stream and answers no other.
+func refusingOnce(tb testing.TB) *Scene {
+	tb.Helper()
+	var n atomic.Int64
+	return answering(func(c *testserver.RawConn, stream uint32) error {
+		if n.Add(1) > 1 {
+			return nil
+		}
+		return c.RSTStream(stream, testserver.RefusedStream)
+	})(tb)
+}
+
+// slotless is a server without a free stream, which is gone when a call waits for
+// one. That it does is told by call credentials, which gRPC asks just before.
+func slotless(tb testing.TB) *Scene {
+	tb.Helper()
+	none := uint32(0)
+	raw := script(tb, testserver.Script{MaxStreams: &none})
+	asked := make(chan struct{}, 1)
+	s := at(raw, func(ctx context.Context, cc *grpc.ClientConn) error {
+		call := unary(10, grpc.WaitForReady(true), grpc.PerRPCCredentials(announcing(asked)))
+		return within(asked, raw.Stop, func() error { return call(ctx, cc) })
+	})
+	return s
+}
+
+// announcing are call credentials that add nothing and say when they are asked.
+type announcing chan struct{}
+
+func (a announcing) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	select {
+	case a <- struct{}{}:
+	default:
+	}
+	return map[string]string{}, nil
+}
+
+func (announcing) RequireTransportSecurity() bool { return false }
+
+// vanishing is a peer with that window for each stream (0: HTTP/2's), which is gone
+// when the first byte of a request has come, and says that it processed nothing.
+func vanishing(tb testing.TB, window uint32) *Scene {
+	tb.Helper()
+	var raw atomic.Pointer[testserver.Raw]
+	peer := script(tb, testserver.Script{InitialWindow: window, OnFrame: func(c *testserver.RawConn, f testserver.Frame) {
+		if f.Type == testserver.FrameData {
+			raw.Load().StopListening()
+			_ = c.GoAway(0, 0) // the client may have hung up
+			_ = c.Close()
+		}
+	}})
+	raw.Store(peer)
+	return at(peer, unary(1<<10, grpc.WaitForReady(true)))
 }

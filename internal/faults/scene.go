@@ -11,7 +11,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// Scene is a fault that waits for its client. It is for one client and one call.
+// Scene is a fault that waits for its client. It is for one client and
+// one call, or for [Fault.Times] of them.
 type Scene struct {
 	Target      string
 	Dialer      func(context.Context, string) (net.Conn, error) // nil: gRPC's own

@@ -49,6 +49,22 @@ func serverFaults() []Fault {
 			Plain: []string{Plainly}, Want: waiting(),
 		},
 		{
+			Name: "forty short calls to a handler that waits for its context", Kind: Server,
+			Story:  "Forty calls of 50 ms: the two ends see the deadline in any order, and all calls are told in the same words.",
+			Method: testserver.UnaryCall, Limit: 50 * time.Millisecond, Times: 40,
+			Start: func(tb testing.TB) *Scene {
+				tb.Helper()
+				gate := testserver.NewGate(tb)
+				return at(serving(tb, gate.Attentive), unary(10))
+			},
+			Plain: []string{Plainly},
+			Want: append(append(waiting(), sending()...),
+				Outcome{Side: "client", Phase: "sending", TooLate: true},
+				Outcome{Side: "client", Phase: "connecting", Null: true, Safe: true},
+				Outcome{Side: "client", Phase: "connecting", Bracket: []string{"waiting for: a stream slot"}, Safe: true}),
+			Why: "on a machine that is busy for so long, a request may not have left",
+		},
+		{
 			Name: "a handler that answers DEADLINE_EXCEEDED at the limit", Kind: Server,
 			Story:  "The handler waits for its context and then answers with a status of its own: it is the call's deadline, seen from the other end.",
 			Method: testserver.UnaryCall, Limit: usual,

@@ -1,8 +1,13 @@
 package faults
 
 import (
+	"crypto/tls"
+	"io"
+	"net"
+	"sync"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 
@@ -105,5 +110,66 @@ func tlsFaults() []Fault {
 			Plain: []string{words(codes.DeadlineExceeded, `latest balancer error: connection error: desc = "transport: authentication handshake failed: tls: first record does not look like a TLS handshake"`)},
 			Want:  noConnection(),
 		},
+		{
+			Name: "a server that demands a certificate of the client, and the call waits", Kind: TLS,
+			Story:  "For the client the handshake is over when the server looks for its certificate in vain; the call is made with WaitForReady.",
+			Method: testserver.UnaryCall, Limit: usual,
+			Start: func(tb testing.TB) *Scene {
+				tb.Helper()
+				cert := certified(tb)
+				server := serving(tb, testserver.Echo, testserver.WithServerOptions(grpc.Creds(credentials.NewTLS(&tls.Config{
+					Certificates: []tls.Certificate{*cert}, ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS13,
+				}))))
+				s := afar(server.Target(), patient())
+				s.Credentials = trusting(tb, cert, serverName)
+				return s
+			},
+			Plain: append(hungUp(), words(codes.DeadlineExceeded, `latest balancer error: connection error: desc = "error reading server preface: remote error: tls: certificate required"`)),
+			Want:  noConnection(),
+		},
+		{
+			Name: "a server that speaks TLS but not HTTP 2, and the call waits", Kind: TLS,
+			Story:  "The server does not choose h2 in the handshake (ALPN), as a proxy for other protocols does; the call is made with WaitForReady.",
+			Method: testserver.UnaryCall, Limit: usual,
+			Start: func(tb testing.TB) *Scene {
+				tb.Helper()
+				cert := certified(tb)
+				s := afar("passthrough:///"+shakingHands(tb, cert), patient())
+				s.Credentials = trusting(tb, cert, serverName)
+				return s
+			},
+			Plain: []string{words(codes.DeadlineExceeded, `latest balancer error: connection error: desc = "transport: authentication handshake failed: credentials: cannot check peer: missing selected ALPN property. If you upgraded from a grpc-go version earlier than 1.67, your TLS connections may have stopped working due to ALPN enforcement. For more details, see: https://github.com/grpc/grpc-go/issues/434"`)},
+			Want:  noConnection(),
+		},
 	}
+}
+
+// shakingHands is the address of a server that does a TLS handshake with all who
+// come, and nothing else.
+func shakingHands(tb testing.TB, cert *tls.Certificate) string {
+	tb.Helper()
+	var lc net.ListenConfig
+	lis, err := lc.Listen(tb.Context(), "tcp4", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatalf("faults: %v", err)
+	}
+	config := &tls.Config{Certificates: []tls.Certificate{*cert}, MinVersion: tls.VersionTLS12}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			conn, err := lis.Accept()
+			if err != nil {
+				return // closed by the cleanup
+			}
+			wg.Go(func() {
+				_, _ = io.Copy(io.Discard, tls.Server(conn, config)) // until the client hangs up
+				_ = conn.Close()
+			})
+		}
+	})
+	tb.Cleanup(func() {
+		_ = lis.Close()
+		wg.Wait()
+	})
+	return lis.Addr().String()
 }

@@ -79,3 +79,19 @@ func TestFile(t *testing.T) {
 		t.Errorf("absent file: %q", p.said)
 	}
 }
+
+func TestText(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(path, []byte("# A page\n\nof text\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := &probe{TB: t}
+	golden.Text(p, path, "# A page\n\nof text\n")
+	if p.failed {
+		t.Errorf("the same text: %q", p.said)
+	}
+	golden.Text(p, path, "# A page\n\nof words\n")
+	if !p.failed || !strings.Contains(p.said, "words") {
+		t.Errorf("another text: %v, %q", p.failed, p.said)
+	}
+}
