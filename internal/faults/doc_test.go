@@ -3,6 +3,7 @@ package faults_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,6 +78,9 @@ func row(f *faults.Fault) []string {
 				parts = append(parts, code(item))
 			}
 		}
+		if o.TooLate {
+			parts = append(parts, "left too late")
+		}
 		ours = append(ours, strings.Join(parts, "; "))
 		if o.Null {
 			channel = append(channel, "`null -> target`")
@@ -90,16 +94,17 @@ func row(f *faults.Fault) []string {
 		said += " (" + f.Why + ")"
 	}
 	return []string{
-		"**" + f.Name + "**: " + f.Story, strings.Join(plain, " or "), said, strings.Join(dedup(channel), " or "), strings.Join(dedup(safe), " or "),
+		"**" + f.Name + "**: " + f.Story, strings.Join(plain, " or "), said, strings.Join(distinct(channel), " or "), strings.Join(distinct(safe), " or "),
 	}
 }
 
 func code(text string) string { return "`" + strings.ReplaceAll(text, "|", `\|`) + "`" }
 
-func dedup(cells []string) []string {
+// distinct are the different ones among the cells, in order.
+func distinct(cells []string) []string {
 	var different []string
 	for _, c := range cells {
-		if len(different) == 0 || different[len(different)-1] != c {
+		if !slices.Contains(different, c) {
 			different = append(different, c)
 		}
 	}

@@ -79,6 +79,21 @@ func serverFaults() []Fault {
 			Plain: []string{Plainly, words(codes.DeadlineExceeded, givenUp)}, Want: waiting(),
 		},
 		{
+			Name: "a server that answers DEADLINE_EXCEEDED a moment before the limit", Kind: Server,
+			Story:  "The handler gives up 5 ms before the deadline that travelled to it. With so little left it counts as the call's own deadline, seen from the other end.",
+			Method: testserver.UnaryCall, Limit: usual,
+			Start: func(tb testing.TB) *Scene {
+				tb.Helper()
+				return at(serving(tb, func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+					if deadline, ok := ctx.Deadline(); ok {
+						_ = testserver.Pause(ctx, time.Until(deadline.Add(-5*time.Millisecond))) // whatever ends it
+					}
+					return nil, status.Error(codes.DeadlineExceeded, givenUp)
+				}), unary(10))
+			},
+			Plain: []string{words(codes.DeadlineExceeded, givenUp), Plainly}, Want: waiting(),
+		},
+		{
 			Name: "a server that answers DEADLINE_EXCEEDED early", Kind: Server,
 			Story:  "The call has time left, but the server says that something behind it timed out. The status stays the server's own; this is what Message() says.",
 			Method: testserver.UnaryCall, Limit: time.Minute,
