@@ -39,7 +39,7 @@ func clientFaults() []Fault {
 			Want:  noConnection(),
 		},
 		{
-			Name: "the HTTPS proxy never answers", Kind: Client, Target: "dns:///" + serverName + ":443",
+			Name: "the HTTPS proxy never answers", Kind: Client, Target: "dns:///" + testserver.ServerName + ":443",
 			Story:  "HTTPS_PROXY names a proxy that accepts the connection and does not answer CONNECT.",
 			Method: testserver.UnaryCall, Limit: usual, Alone: true,
 			Start: func(tb testing.TB) *Scene {
@@ -131,7 +131,7 @@ func proxied(tb testing.TB, proxy interface{ Target() string }) *Scene {
 			tb.Fatalf("faults: %v", err)
 		}
 	}
-	s := afar("dns:///"+serverName+":443", unary(10)) // a loopback address is never asked of a proxy
+	s := afar("dns:///"+testserver.ServerName+":443", unary(10)) // a loopback address is never asked of a proxy
 	s.Proxied = true
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -103,7 +104,7 @@ func connectionFaults() []Fault {
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				server := serving(tb, testserver.Echo)
-				s := at(server, patient())
+				s := at(server, patient()).once(tb)
 				s.Prepare = func(ctx context.Context, cc *grpc.ClientConn) error {
 					if err := connected(ctx, cc); err != nil {
 						return err
@@ -202,6 +203,21 @@ func leaves(ctx context.Context, cc *grpc.ClientConn, state connectivity.State) 
 		return ctx.Err()
 	}
 	return nil
+}
+
+// once makes all but the first connection be refused. Where the peer stops listening,
+// somebody else could be given its port.
+func (s *Scene) once(tb testing.TB) *Scene {
+	tb.Helper()
+	var dialed atomic.Bool
+	refused := refusing(tb)
+	s.Dialer = func(ctx context.Context, addr string) (net.Conn, error) {
+		if dialed.Swap(true) {
+			addr = hostPort(refused)
+		}
+		return new(net.Dialer).DialContext(ctx, "tcp", addr)
+	}
+	return s
 }
 
 // refusing is the target of an address at which nothing listens, and nobody else

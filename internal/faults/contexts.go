@@ -37,7 +37,7 @@ func contextFaults() []Fault {
 				tb.Helper()
 				return afar(serving(tb, testserver.Echo).Target(), unary(10))
 			},
-			Plain: []string{Plainly},
+			Plain: []string{Plainly, unconnected},
 			Want: []Outcome{
 				{Side: "client", Phase: "not started", Level: "context, policy: 60000 ms by consumer method", Null: true, Safe: true},
 				{Side: "client", Phase: "connecting", Level: "context, policy: 60000 ms by consumer method", Null: true, Safe: true},

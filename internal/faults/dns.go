@@ -41,7 +41,7 @@ func nameServer(tb testing.TB, answers bool) string {
 		_ = conn.Close()
 		wg.Wait()
 	})
-	return "dns://" + conn.LocalAddr().String() + "/" + serverName + ":443"
+	return "dns://" + conn.LocalAddr().String() + "/" + testserver.ServerName + ":443"
 }
 
 func dnsFaults() []Fault {

@@ -26,6 +26,8 @@ How to read it:
   the deadline travels to the server, whose end may see it first.
 - **duetime says** whose time was used up, in which phase, and what else stands in the message's brackets. "The same" means that
   the call did not run out of time, and that gRPC's status is passed on untouched.
+- **With network evidence** stands where ` + "`WithNetworkEvidence`" + ` makes a difference in more than the brackets' ` + "`network`" + ` and
+  ` + "`connection`" + `, and in a few places more.
 - **Channel**: both addresses, or ` + "`null -> target`" + ` where no connection was picked.
 - **Safe to retry**: ` + "`SafeToRetry()`" + `; yes only where no attempt can have reached a server.
 - The limit is the policy's, from an entry for the method (` + "`limit set by: consumer method`" + `), unless something else is said.
@@ -92,6 +94,12 @@ func row(f *faults.Fault) []string {
 	said := strings.Join(ours, ", or ")
 	if f.Why != "" {
 		said += " (" + f.Why + ")"
+	}
+	for _, o := range f.Wire {
+		said += ". With network evidence: **" + o.Side + "**, " + o.Phase
+		for _, item := range append(slices.Clip(o.Bracket), o.Wire...) {
+			said += "; " + code(item)
+		}
 	}
 	return []string{
 		"**" + f.Name + "**: " + f.Story, strings.Join(plain, " or "), said, strings.Join(distinct(channel), " or "), strings.Join(distinct(safe), " or "),

@@ -101,6 +101,10 @@ type Fault struct {
 	Want []Outcome
 	Why  string
 
+	// Wire is what duetime must say with WithNetworkEvidence, where that differs from
+	// Want in more than what [Outcome.Wire] names; nil: it does not.
+	Wire []Outcome
+
 	// Target is the scene's in [Normal] words; "": that of an address.
 	Target string
 	// Shown: the documentation shows the whole message.
@@ -115,6 +119,7 @@ type Outcome struct {
 
 	Level   string   // who set the limit; "": "consumer method"
 	Bracket []string // the "key: value" items between the phase and the cause, [Normal]
+	Wire    []string // items that WithNetworkEvidence adds to them for certain, [Normal]
 	Null    bool     // the channel is "null -> target"
 	Safe    bool     // safe to retry
 	TooLate bool     // the client's, whose request left when the time was up already: both elapsed parts are there
@@ -196,6 +201,11 @@ func waiting(bracket ...string) []Outcome {
 	return []Outcome{{Side: "server", Phase: "waiting", Bracket: bracket}}
 }
 
+// acknowledged is waiting, for a client that knows more.
+func acknowledged() []Outcome {
+	return []Outcome{{Side: "server", Phase: "waiting", Wire: []string{"network: everything acknowledged"}}}
+}
+
 // sending is a request that was held back on its way out.
 func sending(bracket ...string) []Outcome {
 	return []Outcome{{Side: "client", Phase: "sending", Bracket: bracket}}
@@ -205,6 +215,9 @@ func sending(bracket ...string) []Outcome {
 func noConnection() []Outcome {
 	return []Outcome{{Side: "client", Phase: "connecting", Null: true, Safe: true}}
 }
+
+// begun is an answer whose first byte has come.
+func begun() []Outcome { return []Outcome{{Side: "server", Phase: "receiving"}} }
 
 // untouched is no timeout at all.
 func untouched() []Outcome { return []Outcome{{}} }

@@ -13,7 +13,10 @@ import (
 )
 
 // large is what stands in the brackets for a request with a payload of 1 MiB.
-const large = "request: 1048584 bytes"
+const (
+	large = "request: 1048584 bytes"
+	taken = "taken: at least N of 1048584 bytes"
+)
 
 func flowFaults() []Fault {
 	return []Fault{
@@ -25,7 +28,11 @@ func flowFaults() []Fault {
 				tb.Helper()
 				return at(streaming(tb, unread, narrow()...), unary(mebibyte))
 			},
-			Plain: []string{Plainly}, Want: sending(large),
+			Plain: []string{Plainly}, Want: sending(large, taken),
+			Wire: []Outcome{{
+				Side: "client", Phase: "sending", Bracket: []string{large},
+				Wire: []string{"written: N of 1048584 bytes", "network: everything acknowledged"},
+			}},
 			Shown: true,
 		},
 		{
@@ -72,7 +79,7 @@ func flowFaults() []Fault {
 				}
 				return s
 			},
-			Plain: []string{Plainly}, Want: sending(large),
+			Plain: []string{Plainly}, Want: sending(large, taken),
 		},
 		{
 			Name: "a large request to a peer that does not read its socket", Kind: FlowControl,
@@ -85,7 +92,7 @@ func flowFaults() []Fault {
 				s.Dialer, s.Over = raw.DialContext, raw.Stop
 				return s
 			},
-			Plain: []string{Plainly}, Want: sending(large),
+			Plain: []string{Plainly}, Want: sending(large, taken),
 		},
 		{
 			Name: "a small request to a peer that does not read its socket", Kind: FlowControl,
@@ -108,7 +115,7 @@ func flowFaults() []Fault {
 				tb.Helper()
 				return stopped(tb, unary(mebibyte))
 			},
-			Plain: []string{Plainly}, Want: sending(large),
+			Plain: []string{Plainly}, Want: sending(large, taken),
 		},
 		{
 			Name: "a handler that does not read a large compressed request", Kind: FlowControl,
@@ -119,6 +126,10 @@ func flowFaults() []Fault {
 				return at(streaming(tb, unread, narrow()...), unary(256<<10, grpc.UseCompressor("gzip")))
 			},
 			Plain: []string{Plainly}, Want: waiting("request: 262152 bytes", "sent: handed over compressed"),
+			Wire: []Outcome{{
+				Side: "client", Phase: "sending", Bracket: []string{"request: 262152 bytes"},
+				Wire: []string{"written: N of N bytes, compressed"},
+			}},
 		},
 	}
 }

@@ -44,8 +44,12 @@ func (c *client) judge(t *testing.T, f *faults.Fault, err error) {
 		t.Errorf("%d timeouts observed", n)
 	}
 	var why []string
-	for _, want := range f.Want {
-		problems := differences(f, &want, err, e)
+	wants := f.Want
+	if c.evidence && f.Wire != nil {
+		wants = f.Wire
+	}
+	for _, want := range wants {
+		problems := c.differences(f, &want, err, e)
 		if len(problems) == 0 {
 			return
 		}
@@ -66,7 +70,7 @@ func outcome(o *faults.Outcome) string {
 
 // differences says in what an error is not as wanted. e is err as a timeout, if it is
 // one.
-func differences(f *faults.Fault, want *faults.Outcome, err error, e *interceptor.TimeoutError) (problems []string) {
+func (c *client) differences(f *faults.Fault, want *faults.Outcome, err error, e *interceptor.TimeoutError) (problems []string) {
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	switch {
 	case want.Timeout() && e == nil:
@@ -87,11 +91,26 @@ func differences(f *faults.Fault, want *faults.Outcome, err error, e *intercepto
 	if safe := e.SafeToRetry(); safe != want.Safe {
 		bad("safe to retry is %v", safe)
 	}
-	if got := foreseen(f, want, e); len(problems) == 0 && got != withoutCause(f.Message(want)) {
+	if len(problems) > 0 {
+		return problems
+	}
+	got, foreseen := foreseen(f, want, e), withoutCause(f.Message(want))
+	if c.evidence {
+		for _, item := range want.Wire {
+			if !strings.Contains(got, "; "+item) {
+				bad("the brackets lack %q", item)
+			}
+		}
+		got, foreseen = ofTheWire.ReplaceAllString(got, ""), ofTheWire.ReplaceAllString(foreseen, "")
+	}
+	if got != foreseen {
 		bad("the message is not\n%s", f.Message(want))
 	}
 	return problems
 }
+
+// ofTheWire is what a watched connection adds to the brackets or makes of others.
+var ofTheWire = regexp.MustCompile(`; (network|connection|written|taken|sent): [^;]*`)
 
 // sound checks what holds for every timeout.
 func (c *client) sound(t *testing.T, f *faults.Fault, e *interceptor.TimeoutError) {

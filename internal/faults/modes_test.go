@@ -15,7 +15,8 @@ import (
 
 // mode is one of the ways in which a client is made.
 type mode struct {
-	name string
+	name     string
+	evidence bool // it watches its connections
 	// options are what the client is made with; nil: it has nothing of ours. observe
 	// is to be among the options of its Timeouts.
 	options func(p *timeoutcfg.Policy, f *faults.Fault, s *faults.Scene, observe interceptor.Option) (*interceptor.Timeouts, []grpc.DialOption)
@@ -39,11 +40,21 @@ var modes = []mode{
 		t := interceptor.New(p, observe, interceptor.WithLogger(nil))
 		return t, t.DialOptions()
 	}},
+	{name: "WithNetworkEvidence", evidence: true, options: func(p *timeoutcfg.Policy, _ *faults.Fault, s *faults.Scene, observe interceptor.Option) (*interceptor.Timeouts, []grpc.DialOption) {
+		watch := interceptor.WithNetworkEvidence()
+		if s.Dialer != nil {
+			watch = interceptor.WithNetworkEvidence(s.Dialer)
+		}
+		t := interceptor.New(p, observe, interceptor.WithLogger(nil), watch)
+		s.Credentials = t.Credentials(s.Credentials)
+		return t, t.DialOptions()
+	}},
 }
 
 // client is a client of a fault, made in one of the modes.
 type client struct {
 	plain    bool
+	evidence bool
 	cc       *grpc.ClientConn
 	timeouts *interceptor.Timeouts // nil: plain
 
@@ -53,7 +64,7 @@ type client struct {
 
 func (m mode) client(t *testing.T, f *faults.Fault, s *faults.Scene) *client {
 	t.Helper()
-	c := &client{plain: m.options == nil}
+	c := &client{plain: m.options == nil, evidence: m.evidence}
 	if c.plain {
 		var opts []grpc.DialOption
 		if f.Config != "" {

@@ -49,6 +49,23 @@ func networkFaults() []Fault {
 			Plain: []string{Plainly}, Want: waiting(),
 		},
 		{
+			Name: "the network dies", Kind: Network,
+			Story:  "The connection was fine, and then whatever the client sends gets lost, and the server's kernel acknowledges nothing. Without network evidence the server gets the blame (a known limit); with it, the message tells.",
+			Method: testserver.UnaryCall, Limit: usual,
+			Start: func(tb testing.TB) *Scene {
+				tb.Helper()
+				server := serving(tb, testserver.Echo)
+				s := at(server, unary(10))
+				s.Prepare = func(ctx context.Context, cc *grpc.ClientConn) error {
+					defer server.DieSilently()
+					return connected(ctx, cc)
+				}
+				return s
+			},
+			Plain: []string{Plainly}, Want: waiting(),
+			Wire: []Outcome{{Side: "server", Phase: "waiting", Wire: []string{"network: N bytes unacknowledged for N ms"}}},
+		},
+		{
 			Name: "a network that is far away", Kind: Network,
 			Story:  "Everything arrives, ten seconds later.",
 			Method: testserver.UnaryCall, Limit: usual,
@@ -80,7 +97,7 @@ func networkFaults() []Fault {
 				}
 				return s
 			},
-			Plain: []string{Plainly}, Want: waiting(),
+			Plain: []string{Plainly}, Want: waiting(), Wire: begun(),
 		},
 		{
 			Name: "the connection is reset during a call", Kind: Network,

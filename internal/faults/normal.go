@@ -14,7 +14,14 @@ func Normal(text string) string {
 		{`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}`, `TIME`},
 		{`\[id=\d+,`, `[id=N,`},
 		{`elapsed: \d+ ms`, `elapsed: N ms`},
+		{`read tcp \S+: read: `, ``}, // a connection's error may say whose it is
 		{`timer ran \d+ ms late`, `timer ran N ms late`},
+		{`taken: at least \d+ of`, `taken: at least N of`},
+		{`written: \d+( of \d+)? bytes, compressed`, `written: N of N bytes, compressed`},
+		{`written: \d+ of`, `written: N of`},
+		{`\d+ bytes unacknowledged for \d+ ms`, `N bytes unacknowledged for N ms`},
+		{`silent for \d+ ms before`, `silent for N ms before`},
+		{`\d+ calls expired in a row`, `N calls expired in a row`},
 	} {
 		text = regexp.MustCompile(r.what).ReplaceAllString(text, r.by)
 	}

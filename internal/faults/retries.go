@@ -86,7 +86,7 @@ func retryFaults() []Fault {
 				// gRPC keeps 256 KiB for a retry at most, so that is how large it may be.
 				return at(streaming(tb, once(deafAfter(tb, nil)), narrow()...), unary(200<<10))
 			},
-			Plain: []string{Plainly}, Want: sending("attempts: 2", "request: 204808 bytes"),
+			Plain: []string{Plainly}, Want: sending("attempts: 2", "request: 204808 bytes", "taken: at least N of 204808 bytes"),
 		},
 		{
 			Name: "the second attempt of a stream is not answered", Kind: Retry,
@@ -201,7 +201,7 @@ func slotless(tb testing.TB) *Scene {
 		call := unary(10, grpc.WaitForReady(true), grpc.PerRPCCredentials(announcing(asked)))
 		return within(asked, raw.Stop, func() error { return call(ctx, cc) })
 	})
-	return s
+	return s.once(tb)
 }
 
 // announcing are call credentials that add nothing and say when they are asked.
@@ -230,5 +230,5 @@ func vanishing(tb testing.TB, window uint32) *Scene {
 		}
 	}})
 	raw.Store(peer)
-	return at(peer, unary(1<<10, grpc.WaitForReady(true)))
+	return at(peer, unary(1<<10, grpc.WaitForReady(true))).once(tb)
 }

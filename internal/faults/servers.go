@@ -34,7 +34,7 @@ func serverFaults() []Fault {
 				server, _ := deaf(tb)
 				return at(server, unary(10))
 			},
-			Plain: []string{Plainly}, Want: waiting(),
+			Plain: []string{Plainly}, Want: waiting(), Wire: acknowledged(),
 			Shown: true,
 		},
 		{
@@ -110,7 +110,7 @@ func serverFaults() []Fault {
 			Story:  "The server sends the headers of an answer and no message: gRPC gives no sign of them to an interceptor.",
 			Method: testserver.UnaryCall, Limit: usual,
 			Start: answering(func(c *testserver.RawConn, stream uint32) error { return c.Headers(stream) }),
-			Plain: []string{Plainly}, Want: waiting(),
+			Plain: []string{Plainly}, Want: waiting(), Wire: begun(),
 		},
 		{
 			Name: "a part of the answer, and then silence", Kind: Server,
@@ -122,7 +122,7 @@ func serverFaults() []Fault {
 				}
 				return c.Data(stream, prefixed(make([]byte, 100))[:50])
 			}),
-			Plain: []string{Plainly}, Want: waiting(),
+			Plain: []string{Plainly}, Want: waiting(), Wire: begun(),
 		},
 		{
 			Name: "an answer that trickles", Kind: Server,
@@ -132,7 +132,7 @@ func serverFaults() []Fault {
 				tb.Helper()
 				return trickling(tb)
 			},
-			Plain: []string{Plainly}, Want: waiting(),
+			Plain: []string{Plainly}, Want: waiting(), Wire: begun(),
 		},
 		{
 			Name: "an answer without a status", Kind: Server,
@@ -144,7 +144,7 @@ func serverFaults() []Fault {
 				}
 				return c.Data(stream, prefixed(nil))
 			}),
-			Plain: []string{Plainly}, Want: []Outcome{{Side: "server", Phase: "receiving"}},
+			Plain: []string{Plainly}, Want: begun(),
 		},
 		{
 			Name: "a request that is too large for the server", Kind: Server,

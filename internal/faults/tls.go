@@ -23,7 +23,7 @@ func tlsFaults() []Fault {
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				s := afar(script(tb, testserver.Script{Mute: true}).Target(), unary(10))
-				s.Credentials = trusting(tb, nil, serverName)
+				s.Credentials = testserver.Trusting(tb, nil, testserver.ServerName)
 				return s
 			},
 			Plain: []string{unconnected}, Want: noConnection(),
@@ -34,11 +34,11 @@ func tlsFaults() []Fault {
 			Method: testserver.UnaryCall, Limit: usual,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
-				cert := certified(tb)
-				proxy := NewProxy(tb, address(serving(tb, testserver.Echo, withCertificate(cert))), 0)
+				cert := testserver.Certified(tb)
+				proxy := NewProxy(tb, address(serving(tb, testserver.Echo, testserver.WithCertificate(cert))), 0)
 				proxy.HoldAfter(Down, 100)
 				s := afar(proxy.Target(), unary(10))
-				s.Credentials = trusting(tb, cert, serverName)
+				s.Credentials = testserver.Trusting(tb, cert, testserver.ServerName)
 				return s
 			},
 			Plain: []string{unconnected}, Want: noConnection(),
@@ -49,9 +49,9 @@ func tlsFaults() []Fault {
 			Method: testserver.UnaryCall, Limit: usual,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
-				cert := certified(tb)
-				s := afar(serving(tb, testserver.Echo, withCertificate(cert)).Target(), patient())
-				s.Credentials = trusting(tb, nil, serverName)
+				cert := testserver.Certified(tb)
+				s := afar(serving(tb, testserver.Echo, testserver.WithCertificate(cert)).Target(), patient())
+				s.Credentials = testserver.Trusting(tb, nil, testserver.ServerName)
 				return s
 			},
 			Plain: []string{words(codes.DeadlineExceeded, `latest balancer error: connection error: desc = "transport: authentication handshake failed: tls: failed to verify certificate: x509: certificate signed by unknown authority"`)},
@@ -63,9 +63,9 @@ func tlsFaults() []Fault {
 			Method: testserver.UnaryCall, Limit: usual,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
-				cert := certified(tb)
-				s := afar(serving(tb, testserver.Echo, withCertificate(cert)).Target(), unary(10))
-				s.Credentials = trusting(tb, nil, serverName)
+				cert := testserver.Certified(tb)
+				s := afar(serving(tb, testserver.Echo, testserver.WithCertificate(cert)).Target(), unary(10))
+				s.Credentials = testserver.Trusting(tb, nil, testserver.ServerName)
 				return s
 			},
 			Plain: []string{words(codes.Unavailable, `connection error: desc = "transport: authentication handshake failed: tls: failed to verify certificate: x509: certificate signed by unknown authority"`)},
@@ -77,9 +77,9 @@ func tlsFaults() []Fault {
 			Method: testserver.UnaryCall, Limit: usual,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
-				cert := certified(tb)
-				s := afar(serving(tb, testserver.Echo, withCertificate(cert)).Target(), patient())
-				s.Credentials = trusting(tb, cert, "foo.test")
+				cert := testserver.Certified(tb)
+				s := afar(serving(tb, testserver.Echo, testserver.WithCertificate(cert)).Target(), patient())
+				s.Credentials = testserver.Trusting(tb, cert, "foo.test")
 				return s
 			},
 			Plain: []string{words(codes.DeadlineExceeded, `latest balancer error: connection error: desc = "transport: authentication handshake failed: tls: failed to verify certificate: x509: certificate is valid for bar.test, not foo.test"`)},
@@ -91,8 +91,8 @@ func tlsFaults() []Fault {
 			Method: testserver.UnaryCall, Limit: usual,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
-				cert := certified(tb)
-				return afar(serving(tb, testserver.Echo, withCertificate(cert)).Target(), patient())
+				cert := testserver.Certified(tb)
+				return afar(serving(tb, testserver.Echo, testserver.WithCertificate(cert)).Target(), patient())
 			},
 			Plain: hungUp(),
 			Want:  noConnection(),
@@ -116,12 +116,12 @@ func tlsFaults() []Fault {
 			Method: testserver.UnaryCall, Limit: usual,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
-				cert := certified(tb)
+				cert := testserver.Certified(tb)
 				server := serving(tb, testserver.Echo, testserver.WithServerOptions(grpc.Creds(credentials.NewTLS(&tls.Config{
 					Certificates: []tls.Certificate{*cert}, ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS13,
 				}))))
 				s := afar(server.Target(), patient())
-				s.Credentials = trusting(tb, cert, serverName)
+				s.Credentials = testserver.Trusting(tb, cert, testserver.ServerName)
 				return s
 			},
 			Plain: append(hungUp(), words(codes.DeadlineExceeded, `latest balancer error: connection error: desc = "error reading server preface: remote error: tls: certificate required"`)),
@@ -133,9 +133,9 @@ func tlsFaults() []Fault {
 			Method: testserver.UnaryCall, Limit: usual,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
-				cert := certified(tb)
+				cert := testserver.Certified(tb)
 				s := afar("passthrough:///"+shakingHands(tb, cert), patient())
-				s.Credentials = trusting(tb, cert, serverName)
+				s.Credentials = testserver.Trusting(tb, cert, testserver.ServerName)
 				return s
 			},
 			Plain: []string{words(codes.DeadlineExceeded, `latest balancer error: connection error: desc = "transport: authentication handshake failed: credentials: cannot check peer: missing selected ALPN property. If you upgraded from a grpc-go version earlier than 1.67, your TLS connections may have stopped working due to ALPN enforcement. For more details, see: https://github.com/grpc/grpc-go/issues/434"`)},
