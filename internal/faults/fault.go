@@ -234,4 +234,7 @@ func words(code codes.Code, text string) string { return code.String() + ": " + 
 const (
 	usual = 1500 * time.Millisecond
 	roomy = 2500 * time.Millisecond
+	// handshaken is for TLS, whose handshake costs a busy machine with the race detector
+	// a second.
+	handshaken = 6 * time.Second
 )

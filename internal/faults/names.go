@@ -104,20 +104,10 @@ func nameFaults() []Fault {
 	}
 }
 
-// idle waits until the client has connected and given its connection up again.
+// idle makes one call and waits until the client has given its connection up again.
 func idle(ctx context.Context, cc *grpc.ClientConn) error {
-	cc.Connect()
-	for seen := false; ; {
-		state := cc.GetState()
-		seen = seen || state == connectivity.Ready
-		if state == connectivity.Idle && seen {
-			return nil
-		}
-		if state == connectivity.Idle {
-			cc.Connect() // it fell asleep before it was seen awake
-		}
-		if !cc.WaitForStateChange(ctx, state) {
-			return ctx.Err()
-		}
+	if err := warm(ctx, cc); err != nil {
+		return err
 	}
+	return inState(ctx, cc, connectivity.Idle)
 }

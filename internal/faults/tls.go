@@ -46,7 +46,7 @@ func tlsFaults() []Fault {
 		{
 			Name: "a certificate that is not trusted, and the call waits", Kind: TLS,
 			Story:  "The server's certificate is signed by somebody unknown, and the call is made with WaitForReady.",
-			Method: testserver.UnaryCall, Limit: usual,
+			Method: testserver.UnaryCall, Limit: handshaken,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				cert := testserver.Certified(tb)
@@ -60,7 +60,7 @@ func tlsFaults() []Fault {
 		{
 			Name: "a certificate that is not trusted", Kind: TLS,
 			Story:  "The server's certificate is signed by somebody unknown.",
-			Method: testserver.UnaryCall, Limit: usual,
+			Method: testserver.UnaryCall, Limit: time60,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				cert := testserver.Certified(tb)
@@ -74,7 +74,7 @@ func tlsFaults() []Fault {
 		{
 			Name: "a certificate for another name, and the call waits", Kind: TLS,
 			Story:  "The server's certificate is trusted but made out to another name, and the call is made with WaitForReady.",
-			Method: testserver.UnaryCall, Limit: usual,
+			Method: testserver.UnaryCall, Limit: handshaken,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				cert := testserver.Certified(tb)
@@ -88,7 +88,7 @@ func tlsFaults() []Fault {
 		{
 			Name: "plaintext to a server that speaks TLS, and the call waits", Kind: TLS,
 			Story:  "The client was made without transport security, and the call is made with WaitForReady.",
-			Method: testserver.UnaryCall, Limit: usual,
+			Method: testserver.UnaryCall, Limit: handshaken,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				cert := testserver.Certified(tb)
@@ -100,7 +100,7 @@ func tlsFaults() []Fault {
 		{
 			Name: "TLS to a server that speaks plaintext, and the call waits", Kind: TLS,
 			Story:  "The client was made with TLS, the server without, and the call is made with WaitForReady.",
-			Method: testserver.UnaryCall, Limit: usual,
+			Method: testserver.UnaryCall, Limit: handshaken,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				s := afar(serving(tb, testserver.Echo).Target(), patient())
@@ -113,7 +113,7 @@ func tlsFaults() []Fault {
 		{
 			Name: "a server that demands a certificate of the client, and the call waits", Kind: TLS,
 			Story:  "For the client the handshake is over when the server looks for its certificate in vain; the call is made with WaitForReady.",
-			Method: testserver.UnaryCall, Limit: usual,
+			Method: testserver.UnaryCall, Limit: handshaken,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				cert := testserver.Certified(tb)
@@ -130,7 +130,7 @@ func tlsFaults() []Fault {
 		{
 			Name: "a server that speaks TLS but not HTTP 2, and the call waits", Kind: TLS,
 			Story:  "The server does not choose h2 in the handshake (ALPN), as a proxy for other protocols does; the call is made with WaitForReady.",
-			Method: testserver.UnaryCall, Limit: usual,
+			Method: testserver.UnaryCall, Limit: handshaken,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				cert := testserver.Certified(tb)
