@@ -23,7 +23,7 @@ type Connection struct {
 	touched []*stream // by the Write under way
 	// announced are the exchanges that wait for their message to appear among the
 	// frames, in the order in which the transport began to write them; compressed are
-	// those of which no size is known. An exchange that is over leaves nil behind.
+	// those of which no size is known, in no order.
 	announced, compressed []*Exchange
 }
 
@@ -79,6 +79,8 @@ func (c *Connection) goesOut(p part) {
 	switch {
 	case p.kind == frameData:
 		c.dataGoesOut(p)
+	case p.kind == frameHeaders && p.begins:
+		c.streams[p.stream] = &stream{}
 	case p.kind == frameRSTStream && p.begins:
 		delete(c.streams, p.stream)
 	}
@@ -87,8 +89,7 @@ func (c *Connection) goesOut(p part) {
 func (c *Connection) dataGoesOut(p part) {
 	st := c.streams[p.stream]
 	if st == nil {
-		st = &stream{}
-		c.streams[p.stream] = st
+		return // the peer has ended it meanwhile
 	}
 	if !st.touched {
 		st.touched = true
@@ -114,45 +115,23 @@ func (c *Connection) dataGoesOut(p part) {
 // in which they were announced; a message that nobody announced, of a call that does
 // not pass by us, has hardly the size of one that is being written at this moment.
 func (c *Connection) identify(st *stream) {
-	if st.messages.compressed() {
-		for i, x := range c.compressed {
-			if x != nil {
-				c.compressed[i] = nil
-				c.tie(st, x)
-				break
-			}
-		}
-		c.compressed = trimmed(c.compressed)
-		return
+	queue, its := c.compressed, func(*Exchange) bool { return true }
+	if !st.messages.compressed() {
+		size := st.messages.size()
+		queue, its = c.announced, func(x *Exchange) bool { return x.size == size }
 	}
-	size := st.messages.size()
-	for i, x := range c.announced {
-		if x != nil && x.size == size {
-			c.announced[i] = nil
-			c.tie(st, x)
-			break
-		}
+	if i := slices.IndexFunc(queue, its); i >= 0 {
+		x := queue[i]
+		c.unqueue(x)
+		st.exchange, x.stream = x, st
 	}
-	c.announced = trimmed(c.announced)
 }
 
-func (c *Connection) tie(st *stream, x *Exchange) {
-	st.exchange, x.stream = x, st
-}
-
-// trimmed returns q without the nils at its front, in place when it is empty.
-func trimmed(q []*Exchange) []*Exchange {
-	n := 0
-	for n < len(q) && q[n] == nil {
-		n++
-	}
-	if n == len(q) {
-		return q[:0]
-	}
-	if n > len(q)/2 {
-		return slices.Delete(q, 0, n)
-	}
-	return q
+// unqueue has x wait for its message no more.
+func (c *Connection) unqueue(x *Exchange) {
+	its := func(other *Exchange) bool { return other == x }
+	c.announced = slices.DeleteFunc(c.announced, its)
+	c.compressed = slices.DeleteFunc(c.compressed, its)
 }
 
 // afterRead looks at what has come in.

@@ -14,7 +14,7 @@ type Exchange struct {
 	// The rest is guarded by connection.mu.
 
 	stream     *stream // nil: not known
-	size       int     // of the message announced last
+	size       int     // of the message by which the stream is to be found
 	announced  int     // messages announced
 	compressed bool    // there are some whose size is not known
 	over       bool
@@ -43,8 +43,8 @@ func (x *Exchange) Announce(size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	x.announced++
-	x.size = size
 	if x.stream == nil && !x.over && !slices.Contains(c.announced, x) {
+		x.size = size
 		c.announced = append(c.announced, x)
 	}
 }
@@ -83,11 +83,7 @@ func (x *Exchange) End() {
 		x.stream.exchange = nil
 		return
 	}
-	for _, q := range [][]*Exchange{c.announced, c.compressed} {
-		if i := slices.Index(q, x); i >= 0 {
-			q[i] = nil
-		}
-	}
+	c.unqueue(x)
 }
 
 // State is what is known of an exchange.

@@ -164,7 +164,7 @@ func TestPartly(t *testing.T) {
 	msg := message(1000, false)
 	x.Announce(1000)
 	check(t, x, State{Announced: 1})
-	l.write(frames(t, data(1, false, msg[:105])))
+	l.write(frames(t, headers(1, false), data(1, false, msg[:105])))
 	check(t, x, State{Announced: 1, Identified: true, Part: 100, Whole: 1000})
 	l.write(frames(t, data(1, true, msg[105:])))
 	check(t, x, State{Announced: 1, Identified: true, Written: 1})
@@ -180,7 +180,7 @@ func TestBlockedWrite(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		l.write(frames(t, data(1, true, message(10, false))))
+		l.write(frames(t, headers(1, false), data(1, true, message(10, false))))
 	}()
 	<-l.entered
 	check(t, x, State{Announced: 1, Identified: true, Blocked: true})
@@ -200,7 +200,7 @@ func TestWhoseStream(t *testing.T) {
 	second.Announce(10)
 	other.Announce(7)
 	packedToo.AnnounceCompressed(1)
-	l.write(frames(t,
+	l.write(frames(t, headers(1, false), headers(3, false), headers(5, false), headers(7, false), headers(9, false),
 		data(9, true, message(12, false)), // nobody's
 		data(7, true, message(7, false)),
 		data(1, true, message(10, false)),
@@ -230,7 +230,8 @@ func TestEndedExchange(t *testing.T) {
 	gone.Announce(10) // late
 	next.Announce(10)
 	packedNext.AnnounceCompressed(1)
-	l.write(frames(t, data(1, true, message(10, false)), data(3, true, message(10, true))))
+	l.write(frames(t, headers(1, false), headers(3, false),
+		data(1, true, message(10, false)), data(3, true, message(10, true))))
 	check(t, gone, State{Announced: 2})
 	check(t, next, State{Announced: 1, Identified: true, Written: 1})
 	check(t, packedNext, State{Announced: 1, Compressed: true, Identified: true, Written: 1})
@@ -248,7 +249,8 @@ func TestNothingStays(t *testing.T) {
 		x, y := l.of.Begin(), l.of.Begin()
 		x.Announce(1)
 		y.AnnounceCompressed(1)
-		l.write(frames(t, data(id, true, message(1, false)), data(id+2, false, message(1, true)), data(id+4, true, message(3, false)),
+		l.write(frames(t, headers(id, false), headers(id+2, false), headers(id+4, false),
+			data(id, true, message(1, false)), data(id+2, false, message(1, true)), data(id+4, true, message(3, false)),
 			func(f *http2.Framer) error { return f.WriteRSTStream(id+2, http2.ErrCodeCancel) }))
 		l.read(frames(t, headers(id, true)))
 		x.End()
@@ -292,7 +294,7 @@ func TestNoHTTP2(t *testing.T) {
 		y := inClear.of.Begin()
 		y.Announce(3)
 		l.write(hello) // as it goes to the kernel
-		inClear.write(frames(t, data(1, true, message(3, false))))
+		inClear.write(frames(t, headers(1, false), data(1, true, message(3, false))))
 		check(t, y, State{Announced: 1, Identified: true, Written: 1})
 	}
 }
@@ -348,4 +350,79 @@ func TestExpiredInARow(t *testing.T) {
 	if n := c.Expired(); n != 1 {
 		t.Errorf("%d after an answer", n)
 	}
+}
+
+// TestSeveralMessagesOfAStream: the first message of a stream ties it, also when the
+// next is announced before the first is written.
+func TestSeveralMessagesOfAStream(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	stream, unary := l.of.Begin(), l.of.Begin()
+	stream.Announce(10)
+	unary.Announce(20)
+	stream.Announce(20)
+	l.write(frames(t, headers(1, false), headers(3, false),
+		data(1, false, message(10, false)), data(3, true, message(20, false)), data(1, false, message(20, false))))
+	check(t, stream, State{Announced: 2, Identified: true, Written: 2})
+	check(t, unary, State{Announced: 1, Identified: true, Written: 1})
+	l.read(frames(t, func(f *http2.Framer) error { return f.WriteSettings() }, headers(3, false)))
+	check(t, stream, State{Announced: 2, Identified: true, Written: 2})
+	check(t, unary, State{Announced: 1, Identified: true, Written: 1, Answering: true})
+}
+
+// TestDataAfterTheEnd: what still goes out on a stream that the peer has ended is the
+// rest of a message and not the beginning of one, and nothing of it stays.
+func TestDataAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	msg := bytes.Repeat([]byte{1}, 1000)
+	copy(msg, message(1<<20, false)[:messageHeaderSize])
+	refused, packed := l.of.Begin(), l.of.Begin()
+	refused.Announce(1 << 20)
+	l.write(frames(t, headers(1, false), headers(3, false), data(1, false, msg[:500])))
+	l.read(frames(t, func(f *http2.Framer) error { return f.WriteSettings() }, headers(1, true)))
+	refused.End()
+	packed.AnnounceCompressed(1)
+	l.write(frames(t, data(1, false, msg[500:])))
+	check(t, packed, State{Announced: 1, Compressed: true})
+	l.write(frames(t, data(3, true, message(10, true))))
+	check(t, packed, State{Announced: 1, Compressed: true, Identified: true, Written: 1})
+	if n := len(l.of.streams); n != 1 {
+		t.Errorf("%d streams are kept, of which one is open", n)
+	}
+}
+
+// TestQueueIsShort: an exchange whose message never appears costs the others nothing.
+func TestQueueIsShort(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	lost, packedLost := l.of.Begin(), l.of.Begin()
+	lost.Announce(99)
+	packedLost.AnnounceCompressed(1)
+	for i := range uint32(100) {
+		x, y := l.of.Begin(), l.of.Begin()
+		x.Announce(1)
+		y.AnnounceCompressed(1)
+		l.write(frames(t, headers(2*i+1, false), data(2*i+1, true, message(1, false))))
+		x.End()
+		y.End()
+	}
+	if c := l.of; len(c.announced) != 1 || len(c.compressed) != 1 {
+		t.Errorf("%d and %d are announced, want one each", len(c.announced), len(c.compressed))
+	}
+}
+
+// TestFoundOnce: an exchange that waits for a message of a known size and for a
+// compressed one is done with both when it has its stream.
+func TestFoundOnce(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	mixed, packed := l.of.Begin(), l.of.Begin()
+	mixed.AnnounceCompressed(1)
+	mixed.Announce(0)
+	l.write(frames(t, headers(1, false), headers(3, false), data(1, false, message(0, false))))
+	packed.AnnounceCompressed(1)
+	l.write(frames(t, data(3, true, message(10, true)), data(1, true, message(10, true))))
+	check(t, packed, State{Announced: 1, Compressed: true, Identified: true, Written: 1})
+	check(t, mixed, State{Announced: 2, Compressed: true, Identified: true, Written: 2})
 }
