@@ -72,6 +72,8 @@ func (s *sighting) onTheWire(w *wire.State, several bool) {
 		if !s.sent.IsZero() {
 			s.sent = w.WrittenAt
 		}
+	case w.CrowdWrote:
+		return // it may be this one that was written, and may not
 	case w.Identified, w.Blocked, w.Compressed:
 		s.sent = time.Time{}
 	default:

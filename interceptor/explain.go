@@ -136,6 +136,8 @@ func progressOf(seen *sighting) progress {
 		return progress{} // all that there was has left; its user owes more
 	case w.Whole > 0:
 		return progress{verb: "written", part: w.Part, whole: w.Whole, compressed: w.Compressed}
+	case w.Crowded:
+		return progress{} // of some calls' messages, it is not known which is this one's
 	case w.Frames && w.Compressed:
 		return progress{verb: "written", compressed: true}
 	case w.Frames && seen.size > 0:

@@ -25,12 +25,14 @@ type Connection struct {
 	// frames, in the order in which the transport began to write them; compressed are
 	// those of which no size is known, in no order.
 	announced, compressed []*Exchange
+	crowd                 *crowd // of compressed ones, while some of them have no stream
 }
 
 // stream is the client's side of one HTTP/2 stream.
 type stream struct {
 	messages messages
 	exchange *Exchange // nil: not known
+	crowd    *crowd    // one of its exchanges is the stream's; nil: that is not all that is known
 	touched  bool      // it is among its connection's touched
 }
 
@@ -66,8 +68,13 @@ func (c *Connection) afterWrite(s *socket, n int, whole bool) {
 	}
 	for i, st := range c.touched {
 		st.touched = false
-		if whole && st.exchange != nil {
+		switch {
+		case !whole:
+		case st.exchange != nil:
 			st.exchange.progress(&st.messages, now)
+		case st.crowd != nil && st.messages.whole > 0:
+			st.crowd.wrote(now)
+			st.crowd = nil // what follows on the stream says nothing
 		}
 		c.touched[i] = nil
 	}
@@ -99,7 +106,7 @@ func (c *Connection) dataGoesOut(p part) {
 		var begins, ends bool
 		body, begins, ends = st.messages.next(body)
 		if st.exchange == nil && (begins || ends) {
-			c.identify(st)
+			c.identify(st, begins)
 		}
 		if ends && st.exchange != nil {
 			st.exchange.heard = false // what comes after this may be the answer to it
@@ -114,17 +121,44 @@ func (c *Connection) dataGoesOut(p part) {
 // announced one that has its size. Two messages of one size are written in the order
 // in which they were announced; a message that nobody announced, of a call that does
 // not pass by us, has hardly the size of one that is being written at this moment.
-func (c *Connection) identify(st *stream) {
-	queue, its := c.compressed, func(*Exchange) bool { return true }
-	if !st.messages.compressed() {
-		size := st.messages.size()
-		queue, its = c.announced, func(x *Exchange) bool { return x.size == size }
+func (c *Connection) identify(st *stream, begins bool) {
+	if st.messages.compressed() {
+		if begins && st.messages.begun() == 1 {
+			c.identifyCompressed(st)
+		}
+		return
 	}
-	if i := slices.IndexFunc(queue, its); i >= 0 {
-		x := queue[i]
-		c.unqueue(x)
-		st.exchange, x.stream = x, st
+	size := st.messages.size()
+	if i := slices.IndexFunc(c.announced, func(x *Exchange) bool { return x.size == size }); i >= 0 {
+		c.tie(st, c.announced[i])
 	}
+}
+
+// identifyCompressed finds the exchange whose first message begins on the stream,
+// compressed: the one that waits. Where several do, it makes a crowd of them.
+func (c *Connection) identifyCompressed(st *stream) {
+	switch waiting := c.compressed; {
+	case len(waiting) == 0:
+	case len(waiting) == 1 && c.crowd == nil:
+		c.tie(st, waiting[0])
+	default:
+		if c.crowd == nil {
+			c.crowd = &crowd{}
+			for _, x := range waiting {
+				c.crowd.join(x)
+			}
+		}
+		st.crowd = c.crowd
+		st.crowd.streams++
+		if st.crowd.streams == st.crowd.members {
+			c.crowd, c.compressed = nil, nil // each of them has its stream
+		}
+	}
+}
+
+func (c *Connection) tie(st *stream, x *Exchange) {
+	c.unqueue(x)
+	st.exchange, x.stream = x, st
 }
 
 // unqueue has x wait for its message no more.
@@ -132,6 +166,9 @@ func (c *Connection) unqueue(x *Exchange) {
 	its := func(other *Exchange) bool { return other == x }
 	c.announced = slices.DeleteFunc(c.announced, its)
 	c.compressed = slices.DeleteFunc(c.compressed, its)
+	if len(c.compressed) == 0 {
+		c.crowd = nil
+	}
 }
 
 // afterRead looks at what has come in.

@@ -14,6 +14,7 @@ type Exchange struct {
 	// The rest is guarded by connection.mu.
 
 	stream     *stream // nil: not known
+	crowd      *crowd  // its stream is one of this crowd's; nil: that is not so
 	size       int     // of the message by which the stream is to be found
 	announced  int     // messages announced
 	compressed bool    // there are some whose size is not known
@@ -43,7 +44,7 @@ func (x *Exchange) Announce(size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	x.announced++
-	if x.stream == nil && !x.over && !slices.Contains(c.announced, x) {
+	if x.stream == nil && x.crowd == nil && !x.over && !slices.Contains(c.announced, x) {
 		x.size = size
 		c.announced = append(c.announced, x)
 	}
@@ -57,8 +58,11 @@ func (x *Exchange) AnnounceCompressed(n int) {
 	defer c.mu.Unlock()
 	x.announced += n
 	x.compressed = true
-	if x.stream == nil && !x.over && !slices.Contains(c.compressed, x) {
+	if x.stream == nil && x.crowd == nil && !x.over && !slices.Contains(c.compressed, x) {
 		c.compressed = append(c.compressed, x)
+		if c.crowd != nil {
+			c.crowd.join(x) // a stream that some of them wait for may be this one's
+		}
 	}
 }
 
@@ -103,6 +107,12 @@ type State struct {
 	Part       int       // bytes written of the message after them
 	Whole      int       // of how many; 0: none has begun
 	Answering  bool      // a part of the answer to the last message written has come in
+
+	// Crowded tells that compressed messages of several exchanges were on their way at a
+	// time, so that the stream is one of some: Written is known only where each of those
+	// has written its first message.
+	Crowded    bool
+	CrowdWrote bool // some of those have; it may be this one
 }
 
 // State returns what is known of the exchange.
@@ -118,5 +128,11 @@ func (x *Exchange) State() State {
 	s.Announced, s.Compressed = x.announced, x.compressed
 	s.Written, s.WrittenAt, s.Part, s.Whole = x.written, x.writtenAt, x.part, x.whole
 	s.Answering = x.heard
+	if x.crowd != nil {
+		s.Crowded, s.CrowdWrote = true, x.crowd.written > 0
+		if x.crowd.written == x.crowd.members {
+			s.Written, s.WrittenAt = 1, x.crowd.writtenAt
+		}
+	}
 	return s
 }

@@ -109,6 +109,14 @@ type messages struct {
 
 func (m *messages) compressed() bool { return m.header[0] != 0 }
 
+// begun returns the number of messages that have begun, whole ones included.
+func (m *messages) begun() int {
+	if m.inside {
+		return m.whole + 1
+	}
+	return m.whole
+}
+
 func (m *messages) size() int { return int(binary.BigEndian.Uint32(m.header[1:])) }
 
 // next takes the rest of the current message out of b, or the beginning of the next

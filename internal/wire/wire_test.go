@@ -190,7 +190,7 @@ func TestBlockedWrite(t *testing.T) {
 }
 
 // TestWhoseStream: messages are told apart by their size, those of one size by
-// their order, and compressed ones by their order alone.
+// their order, and a compressed one where it is the only one that waits.
 func TestWhoseStream(t *testing.T) {
 	t.Parallel()
 	l := linked(t)
@@ -199,7 +199,6 @@ func TestWhoseStream(t *testing.T) {
 	first.Announce(10)
 	second.Announce(10)
 	other.Announce(7)
-	packedToo.AnnounceCompressed(1)
 	l.write(frames(t, headers(1, false), headers(3, false), headers(5, false), headers(7, false), headers(9, false),
 		data(9, true, message(12, false)), // nobody's
 		data(7, true, message(7, false)),
@@ -211,6 +210,7 @@ func TestWhoseStream(t *testing.T) {
 	check(t, first, State{Announced: 1, Identified: true, Written: 1})
 	check(t, second, State{Announced: 1, Identified: true, Part: 2, Whole: 10})
 	check(t, packed, State{Announced: 1, Compressed: true, Identified: true, Part: 10, Whole: 50})
+	packedToo.AnnounceCompressed(1)
 	check(t, packedToo, State{Announced: 1, Compressed: true})
 	l.read(frames(t, func(f *http2.Framer) error { return f.WriteSettings() }, headers(7, true), headers(3, false), headers(9, false)))
 	check(t, other, State{Announced: 1, Identified: true, Written: 1}) // a status alone is no answer that has begun
@@ -425,4 +425,78 @@ func TestFoundOnce(t *testing.T) {
 	l.write(frames(t, data(3, true, message(10, true)), data(1, true, message(10, true))))
 	check(t, packed, State{Announced: 1, Compressed: true, Identified: true, Written: 1})
 	check(t, mixed, State{Announced: 2, Compressed: true, Identified: true, Written: 2})
+}
+
+// TestCompressedTogether: where several compressed messages wait, nobody can say
+// whose is the one that goes out; but that none has gone, or all have, is known of each.
+func TestCompressedTogether(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	great, small := l.of.Begin(), l.of.Begin()
+	great.AnnounceCompressed(1)
+	small.AnnounceCompressed(1)
+	each := func(want State) {
+		t.Helper()
+		want.Announced, want.Compressed = 1, true
+		check(t, great, want)
+		check(t, small, want)
+	}
+	each(State{})
+	l.write(frames(t, headers(1, false), headers(3, false), data(1, false, message(100, true)[:50])))
+	each(State{Crowded: true})
+	l.write(frames(t, data(3, true, message(10, true))))
+	each(State{Crowded: true, CrowdWrote: true})
+	l.read(frames(t, func(f *http2.Framer) error { return f.WriteSettings() }, headers(3, false)))
+	each(State{Crowded: true, CrowdWrote: true})
+
+	// Each of them has its stream by now, so the next one's is known.
+	next := l.of.Begin()
+	next.AnnounceCompressed(1)
+	l.write(frames(t, headers(5, false), data(5, true, message(10, true))))
+	check(t, next, State{Announced: 1, Compressed: true, Identified: true, Written: 1})
+
+	l.write(frames(t, data(1, true, message(100, true)[50:])))
+	each(State{Crowded: true, CrowdWrote: true, Written: 1})
+	if len(l.of.compressed) != 0 || l.of.crowd != nil {
+		t.Errorf("left: %d compressed, crowd %v", len(l.of.compressed), l.of.crowd)
+	}
+}
+
+// TestCompressedLater: one that comes to others that wait for their streams may have
+// any of those.
+func TestCompressedLater(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	var xs []*Exchange
+	begin := func() *Exchange {
+		x := l.of.Begin()
+		x.AnnounceCompressed(1)
+		xs = append(xs, x)
+		return x
+	}
+	begin()
+	begin()
+	l.write(frames(t, headers(1, false), headers(3, false), headers(5, false), headers(7, false), data(5, true, message(10, true))))
+	late := begin()
+	l.write(frames(t, data(7, true, message(10, true))))
+	check(t, late, State{Announced: 1, Compressed: true, Crowded: true, CrowdWrote: true})
+	late.AnnounceCompressed(1)
+	check(t, late, State{Announced: 2, Compressed: true, Crowded: true, CrowdWrote: true})
+	l.write(frames(t, data(1, true, message(10, true))))
+	check(t, late, State{Announced: 2, Compressed: true, Crowded: true, CrowdWrote: true, Written: 1})
+	for _, x := range xs {
+		x.End()
+	}
+	if l.of.crowd != nil || len(l.of.compressed) != 0 {
+		t.Error("something is left")
+	}
+	// It is over with the last of them, whose message may never have gone.
+	gone, goneToo := begin(), begin()
+	l.write(frames(t, headers(9, false), data(9, true, message(10, true))))
+	gone.End()
+	goneToo.End()
+	l.write(frames(t, headers(11, false)))
+	x := begin()
+	l.write(frames(t, data(11, true, message(10, true))))
+	check(t, x, State{Announced: 1, Compressed: true, Identified: true, Written: 1})
 }

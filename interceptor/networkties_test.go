@@ -1,0 +1,82 @@
+package interceptor_test
+
+import (
+	"io"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+
+	"github.com/duetime/duetime/interceptor"
+	"github.com/duetime/duetime/internal/testserver"
+	"github.com/duetime/duetime/timeoutcfg"
+)
+
+// holding is a compressor that leaves a message as it is, and may be held while it
+// does so.
+type holding struct{ next atomic.Pointer[func()] }
+
+// heldBack holds those calls back that ask for it.
+var heldBack = &holding{}
+
+func init() { encoding.RegisterCompressor(heldBack) }
+
+func (*holding) Name() string { return "duetime-holding" }
+
+func (h *holding) Compress(w io.Writer) (io.WriteCloser, error) { return heldWriter{w, h}, nil }
+
+func (*holding) Decompress(r io.Reader) (io.Reader, error) { return r, nil }
+
+type heldWriter struct {
+	io.Writer
+	by *holding
+}
+
+func (w heldWriter) Close() error {
+	if hold := w.by.next.Swap(nil); hold != nil {
+		(*hold)()
+	}
+	return nil
+}
+
+// TestCompressedInAnotherOrder: of two calls, the one that was compressed last is the
+// one that was sent.
+func TestCompressedInAnotherOrder(t *testing.T) {
+	t.Parallel()
+	inMode(t, evidenceBubble, func(t *testing.T) {
+		m := evidenceBubble
+		gate, compressor := testserver.NewGate(t), testserver.NewGate(t)
+		r := m.rig(t, testserver.New(t, m.network, gate.Deaf), setup{policy: m.brief()})
+		heldBack.next.Store(new(compressor.Wait))
+		held := r.background(t.Context(), payload(10), grpc.UseCompressor(heldBack.Name()))
+		<-compressor.Entered()
+		w := serverWaiting(timeoutcfg.LevelConsumerService, m.limit())
+		w.bracket = []string{"sent: handed over compressed"}
+		r.expired(errorOf(r.call(t.Context(), payload(10), grpc.UseCompressor(heldBack.Name()))), w)
+		compressor.Open()
+		if err := <-held; as(t, err).Side == interceptor.ServerSide && sound(t, as(t, err)).bracket["sent"] == "" {
+			t.Errorf("the call that was held back is said to have been sent: %v", err)
+		}
+	})
+}
+
+// TestCompressedHeldBackTogether: of compressed calls that flow control holds back, it
+// does not matter whose is which.
+func TestCompressedHeldBackTogether(t *testing.T) {
+	t.Parallel()
+	inMode(t, evidenceBubble, func(t *testing.T) {
+		m := evidenceBubble
+		r := m.rig(t, testserver.NewRaw(t, m.network, testserver.Script{}), setup{policy: m.brief()})
+		var calls []<-chan error
+		for range 5 {
+			calls = append(calls, r.background(t.Context(), payload(200<<10), grpc.UseCompressor("gzip")))
+		}
+		for _, call := range calls {
+			r.expired(<-call, want{
+				side: interceptor.ClientSide, phase: interceptor.PhaseSending, level: timeoutcfg.LevelConsumerService, limit: m.limit(),
+				sent: new(false), without: []string{"sent", "evidence"},
+			})
+		}
+	})
+}
