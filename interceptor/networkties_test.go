@@ -2,11 +2,14 @@ package interceptor_test
 
 import (
 	"io"
+	"regexp"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/duetime/duetime/interceptor"
 	"github.com/duetime/duetime/internal/testserver"
@@ -79,4 +82,65 @@ func TestCompressedHeldBackTogether(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestWrittenOfAFewFrames: of a message of a few frames too, what is said to be
+// written is.
+func TestWrittenOfAFewFrames(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]grpc.DialOption{
+		"buffered": nil, "unbuffered": {grpc.WithWriteBufferSize(0)}, "shared": {grpc.WithSharedWriteBuffer(true)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := evidenceBubble
+				raw := testserver.NewRaw(t, m.network, testserver.Script{InitialWindow: 20_000})
+				r := m.rig(t, raw, setup{policy: m.brief(), dial: opts})
+				for _, size := range []int{20_000, 40_000, 60_000} {
+					got := sound(t, as(t, errorOf(r.call(t.Context(), payload(size))))).bracket["written"]
+					if want := regexp.MustCompile(`^19995 of \d{5} bytes$`); !want.MatchString(got) {
+						t.Errorf("%d bytes: written %q", size, got)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestEmptyMessagesUnbuffered: an empty message is on the wire before gRPC gives its
+// buffer back, and each call's answer is its own all the same.
+func TestEmptyMessagesUnbuffered(t *testing.T) {
+	t.Parallel()
+	for name, opts := range map[string][]grpc.DialOption{
+		"unbuffered":             {grpc.WithWriteBufferSize(0)},
+		"unbuffered, no retries": {grpc.WithWriteBufferSize(0), grpc.WithDisableRetry()},
+		"buffered":               nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := evidenceBubble
+				gate := testserver.NewGate(t)
+				s := testserver.New(t, m.network, nil, testserver.WithStream(func(_ any, stream grpc.ServerStream) error {
+					if md, _ := metadata.FromIncomingContext(stream.Context()); len(md.Get("answer")) > 0 {
+						if err := stream.SendHeader(nil); err != nil {
+							return err
+						}
+					}
+					gate.Wait()
+					return nil
+				}))
+				r := m.rig(t, s, setup{policy: m.brief(), dial: opts})
+				unanswered := make(chan error, 1)
+				go func() { unanswered <- errorOf(r.empty(t.Context())) }()
+				<-gate.Entered()
+				w := serverWaiting(timeoutcfg.LevelConsumerService, m.limit())
+				w.phase = interceptor.PhaseReceiving
+				r.expired(errorOf(r.empty(metadata.AppendToOutgoingContext(t.Context(), "answer", "1"))), w)
+				w.phase = interceptor.PhaseWaiting
+				r.expired(<-unanswered, w)
+			})
+		})
+	}
 }

@@ -2,8 +2,8 @@ package interceptor
 
 import "google.golang.org/grpc/mem"
 
-// A large message goes out in pieces, so that what the transport reads tells how far
-// it has come. A piece is no smaller than a frame of HTTP/2, and there are no more
+// A large message, and any on a watched connection, goes out in pieces, so that what
+// the transport reads tells how far it has come. A piece is no smaller than a frame of HTTP/2, and there are no more
 // than pieceCount of them: that a message of a mebibyte is watched costs a hundredth
 // of what its encoding does.
 const (
@@ -11,7 +11,7 @@ const (
 	pieceCount = 256
 )
 
-// piece is a part of a large message before its last byte.
+// piece is a part of a message before its last byte.
 type piece struct {
 	mem.Buffer
 	of    *lastByte

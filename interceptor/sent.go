@@ -99,7 +99,7 @@ func (c *call) watchLastByte(data mem.BufferSlice) mem.BufferSlice {
 	whole := data[i]
 	n := whole.Len()
 	watched := make(mem.BufferSlice, 0, len(data)+2)
-	if size > largeRequest {
+	if size > largeRequest || c.timeouts.network != nil { // the wire is told when the first byte is taken
 		watched = appendPieces(watched, last, size, data[:i], whole)
 	} else {
 		watched = append(watched, data[:i]...)

@@ -64,6 +64,9 @@ func (s *sightings) noteRef(m *lastByte) {
 	if m.resent {
 		s.stream = true // a retry hands the message over when it has its stream
 	}
+	if m.empty && m.inWriter() {
+		s.announce(m) // it has no byte to be read, and may be on the wire before noteFree
+	}
 }
 
 // A retry sends the same buffers again. The transport of the attempt before may
@@ -74,6 +77,15 @@ const refsBeforeResend = 2
 
 // The first attempt takes one more: SendMsg's own, to keep the message.
 const refsBeforeSend = refsBeforeResend + 1
+
+// inWriter reports whether as many references were taken as the transport has when it
+// writes the message.
+func (m *lastByte) inWriter() bool {
+	if m.resent {
+		return m.refs >= refsBeforeResend
+	}
+	return m.refs >= refsBeforeSend
+}
 
 func (s *sightings) noteRead(m *lastByte) {
 	now := time.Now()
@@ -144,16 +156,12 @@ func (s *sightings) noteFree(m *lastByte) {
 	defer s.mu.Unlock()
 	m.held--
 	if m.empty && m.live && !m.taken {
-		needed, kept := refsBeforeSend, 0
-		if m.resent {
-			needed = refsBeforeResend
-		}
+		kept := 0
 		if s.retained && !s.answered { // after an answer gRPC does not try again
 			kept = 1
 		}
-		if m.refs >= needed && m.held <= kept {
+		if m.inWriter() && m.held <= kept {
 			s.take(m, time.Now())
-			s.announce(m)
 		}
 	}
 	if m.held == 0 && m.live {
