@@ -40,7 +40,9 @@ import (
 // What a watched connection loses: gRPC sets TCP_USER_TIMEOUT, which
 // [grpc.WithKeepaliveParams] would, only on a *net.TCPConn of its own (the keepalive
 // pings themselves work; a dialer of the program's can set the option), and keeps a
-// read buffer of 32 KiB for an idle connection, which it otherwise gives back. Where
+// read buffer of 32 KiB for an idle connection, which it otherwise gives back. An
+// address that is neither a [*net.TCPAddr] nor a [*net.UnixAddr] says the same but is of
+// another type; a connection without a remote address is not watched. Where
 // HTTPS_PROXY is set and no dial is given, gRPC dials by itself, through the proxy;
 // then only the connections whose credentials are wrapped by Credentials are watched,
 // and DialOptions logs a warning.
@@ -68,7 +70,7 @@ type network struct {
 	given   bool // dial is the program's own
 }
 
-// dialOptions returns what makes a connection a watched one.
+// networkOptions returns what makes a connection a watched one.
 func (t *Timeouts) networkOptions() []grpc.DialOption {
 	n := t.network
 	if n == nil {
@@ -149,8 +151,10 @@ type watchedCredentials struct {
 
 // ClientHandshake returns what the handshake made of raw, watched.
 func (w watchedCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	raw = w.network.watcher.Watch(raw) // gRPC may have dialed by itself
 	conn, info, err := w.TransportCredentials.ClientHandshake(ctx, authority, raw)
 	if err != nil {
+		_ = raw.Close() // as gRPC does, with what it knows of
 		return nil, nil, err
 	}
 	return w.network.watcher.WatchClear(raw, conn), info, nil

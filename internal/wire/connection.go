@@ -42,8 +42,12 @@ func newConnection(conn net.Conn) *Connection {
 
 // beforeWrite looks at what is about to be written.
 func (c *Connection) beforeWrite(s *socket, b []byte) {
+	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if s.raw {
+		c.sent.add(len(b), now)
+	}
 	if !s.frames {
 		return
 	}
@@ -54,15 +58,12 @@ func (c *Connection) beforeWrite(s *socket, b []byte) {
 	c.blocked = s.frames
 }
 
-// afterWrite notes that n bytes were written, and with whole that this is all that
+// afterWrite notes that the Write is over, and with whole that all was written that
 // beforeWrite looked at.
-func (c *Connection) afterWrite(s *socket, n int, whole bool) {
+func (c *Connection) afterWrite(s *socket, whole bool) {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.raw {
-		c.sent.add(n, now)
-	}
 	if s.frames {
 		c.blocked = false
 	}

@@ -14,24 +14,26 @@ type Network struct {
 // Network asks the kernel. It reports false where there is no TCP socket, or none any
 // more.
 func (c *Connection) Network() (Network, bool) {
-	queued, quiet, ok := c.kernel.ask()
-	if !ok || queued == 0 {
+	queued, ok := c.kernel.unacknowledged()
+	if queued == 0 {
 		return Network{}, ok
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := Network{Unacknowledged: queued, For: quiet}
+	n := Network{Unacknowledged: queued}
 	if at, known := c.sent.oldest(queued); known {
 		n.For = time.Since(at)
 	}
-	return n, true
+	return n, ok
 }
 
-// sentLog remembers when the last bytes were written.
+// sentLog remembers when the last bytes were given to the kernel. A write counts as
+// whole from its beginning: of one that is under way, the kernel may hold any part, and
+// no byte may look older than it is.
 type sentLog struct {
 	total  int64 // bytes written
 	writes [32]struct {
-		end int64 // total, when they were written
+		end int64 // total, with them
 		at  time.Time
 	}
 	next int // where the next one is noted

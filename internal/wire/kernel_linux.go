@@ -3,7 +3,6 @@ package wire
 import (
 	"net"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,29 +24,27 @@ func kernelOf(conn net.Conn) kernel {
 	if err != nil {
 		return k
 	}
-	k.socket = socket
-	if _, _, ok := k.ask(); !ok {
-		return kernel{} // a socket of another family
+	if cerr := socket.Control(func(fd uintptr) {
+		_, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+	}); cerr == nil && err == nil { // else a socket of another family
+		k.socket = socket
 	}
 	return k
 }
 
-// ask returns how many bytes the socket holds for which there is no acknowledgement,
-// and how long ago the last one came.
-func (k kernel) ask() (queued int, quiet time.Duration, ok bool) {
+// unacknowledged returns how many bytes the socket holds for which there is no
+// acknowledgement.
+func (k kernel) unacknowledged() (n int, ok bool) {
 	if k.socket == nil {
-		return 0, 0, false
+		return 0, false
 	}
-	var info *unix.TCPInfo
 	var err error
 	if cerr := k.socket.Control(func(fd uintptr) {
-		if info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
-			queued, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
-		}
+		n, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
 	}); cerr != nil || err != nil {
-		return 0, 0, false
+		return 0, false
 	}
-	return queued, time.Duration(info.Last_ack_recv) * time.Millisecond, true
+	return n, true
 }
 
 // Keepalive turns the socket's TCP keepalive on, with the system's own times.

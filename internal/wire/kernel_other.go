@@ -2,10 +2,7 @@
 
 package wire
 
-import (
-	"net"
-	"time"
-)
+import "net"
 
 // Supported says that this system's kernel cannot be asked about its sockets.
 const Supported = false
@@ -14,7 +11,7 @@ type kernel struct{}
 
 func kernelOf(net.Conn) kernel { return kernel{} }
 
-func (kernel) ask() (queued int, quiet time.Duration, ok bool) { return 0, 0, false }
+func (kernel) unacknowledged() (n int, ok bool) { return 0, false }
 
 // Keepalive does nothing: nobody dials for a watched connection here.
 func Keepalive(uintptr) error { return nil }

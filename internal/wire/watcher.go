@@ -15,25 +15,29 @@ type Watcher struct {
 	connections sync.Map // net.Addr → *Connection
 }
 
-// Watch returns conn, just dialed, with all that goes through it watched. Frames
-// are seen where it carries HTTP/2 in clear; under TLS see [Watcher.WatchClear].
+// Watch returns conn, just dialed, with all that goes through it watched, and conn
+// itself where that is so already. Frames are seen where it carries HTTP/2 in clear;
+// under TLS see [Watcher.WatchClear].
 func (w *Watcher) Watch(conn net.Conn) net.Conn {
+	if s, ok := conn.(*socket); ok && s.known == w {
+		return conn
+	}
 	c := newConnection(conn)
 	c.in, c.out = newScanner(false), newScanner(true)
-	return w.wrap(&socket{Conn: conn, of: c, raw: true, frames: true})
+	s := &socket{Conn: conn, of: c, known: w, raw: true, frames: true}
+	s.local, s.remote = conn.LocalAddr(), ownAddress(conn.RemoteAddr())
+	if s.remote != nil { // else nobody can find it
+		w.connections.Store(s.remote, c)
+	}
+	return s
 }
 
 // WatchClear returns secured, which is what a handshake over raw has made, with its
-// frames watched. raw may be a connection that Watch returned, or not.
-func (w *Watcher) WatchClear(raw, secured net.Conn) net.Conn {
-	if _, watched := secured.(*socket); watched {
-		return secured // the handshake changed nothing
-	}
+// frames watched. raw is a connection that Watch returned.
+func (*Watcher) WatchClear(raw, secured net.Conn) net.Conn {
 	below, watched := raw.(*socket)
-	if !watched {
-		c := newConnection(raw)
-		c.in, c.out = newScanner(false), newScanner(true)
-		return w.wrap(&socket{Conn: secured, of: c, raw: secured == raw, frames: true})
+	if _, same := secured.(*socket); same || !watched {
+		return secured // the handshake changed nothing
 	}
 	c := below.of
 	c.mu.Lock()
@@ -41,14 +45,6 @@ func (w *Watcher) WatchClear(raw, secured net.Conn) net.Conn {
 	below.frames = false // what goes through it from now on is not in clear
 	c.in, c.out, c.blocked = newScanner(false), newScanner(true), false
 	return &socket{Conn: secured, of: c, local: below.local, remote: below.remote, frames: true}
-}
-
-// wrap gives the socket addresses of its own and makes it known by them.
-func (w *Watcher) wrap(s *socket) net.Conn {
-	s.local, s.remote = s.Conn.LocalAddr(), ownAddress(s.Conn.RemoteAddr())
-	s.forget = func() { w.connections.Delete(s.remote) }
-	w.connections.Store(s.remote, s.of)
-	return s
 }
 
 // Find returns the open connection whose remote address is this very value, not
@@ -68,18 +64,22 @@ func (w *Watcher) Find(remote net.Addr) *Connection {
 	return nil
 }
 
-// ownAddress returns an address equal to a that is no other connection's value.
+// ownAddress returns an address equal to a that is no other connection's value; nil:
+// there is no address.
 func ownAddress(a net.Addr) net.Addr {
 	switch a := a.(type) {
+	case nil:
+		return nil
 	case *net.TCPAddr:
-		own := *a
-		return &own
+		if a != nil {
+			return new(*a)
+		}
 	case *net.UnixAddr:
-		own := *a
-		return &own
-	default:
-		return &address{a}
+		if a != nil {
+			return new(*a)
+		}
 	}
+	return &address{a}
 }
 
 // address makes a value of its own of an address whose type may not be a pointer.
@@ -91,12 +91,11 @@ type socket struct {
 	net.Conn
 	of            *Connection
 	local, remote net.Addr
+	known         *Watcher // where it is found by its remote address; nil: the layer below is
 	raw           bool
-	frames        bool   // guarded by of.mu
-	forget        func() // nil: another layer does it
+	frames        bool // guarded by of.mu
 
 	writing sync.Mutex // held over a whole Write: frames are seen in the order of their bytes
-	closing sync.Once
 }
 
 // LocalAddr returns the same value at every call.
@@ -107,11 +106,9 @@ func (s *socket) RemoteAddr() net.Addr { return s.remote }
 
 // Close closes the connection, which is not found any more.
 func (s *socket) Close() error {
-	s.closing.Do(func() {
-		if s.forget != nil {
-			s.forget()
-		}
-	})
+	if s.known != nil && s.remote != nil {
+		s.known.connections.Delete(s.remote)
+	}
 	return s.Conn.Close()
 }
 
@@ -130,7 +127,7 @@ func (s *socket) Write(b []byte) (int, error) {
 	defer s.writing.Unlock()
 	s.of.beforeWrite(s, b)
 	n, err := s.Conn.Write(b)
-	s.of.afterWrite(s, n, n == len(b))
+	s.of.afterWrite(s, n == len(b))
 	return n, err
 }
 

@@ -500,3 +500,51 @@ func TestCompressedLater(t *testing.T) {
 	l.write(frames(t, data(11, true, message(10, true))))
 	check(t, x, State{Announced: 1, Compressed: true, Identified: true, Written: 1})
 }
+
+// TestStrangeAddresses: a connection need not have an address that means anything.
+func TestStrangeAddresses(t *testing.T) {
+	t.Parallel()
+	w := new(Watcher)
+	for name, addr := range map[string]net.Addr{
+		"nil": nil, "nil TCP": (*net.TCPAddr)(nil), "nil Unix": (*net.UnixAddr)(nil), "not comparable": uncomparable{},
+	} {
+		conn := w.Watch(&addressed{end: &end{tb: t}, remote: addr})
+		remote := conn.RemoteAddr()
+		if addr == nil {
+			if remote != nil {
+				t.Errorf("%s: the address is %v", name, remote)
+			}
+			continue
+		}
+		if remote.String() != addr.String() || w.Find(remote) == nil {
+			t.Errorf("%s: the address is %v, found: %v", name, remote, w.Find(remote) != nil)
+		}
+	}
+}
+
+type addressed struct {
+	*end
+	remote net.Addr
+}
+
+func (a *addressed) RemoteAddr() net.Addr { return a.remote }
+
+// TestSentWhileBlocked: what a Write that does not return has left in the kernel is
+// no older than the Write, also where the log knows only of an old one besides.
+func TestSentWhileBlocked(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	begun := time.Now()
+	l.entered, l.blocked = make(chan struct{}), make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.write(make([]byte, 1000))
+	}()
+	<-l.entered
+	if at, known := l.of.sent.oldest(500); !known || at.Before(begun) {
+		t.Errorf("the oldest of the Write's bytes is said to be %v older than the Write", begun.Sub(at))
+	}
+	close(l.blocked)
+	<-done
+}
