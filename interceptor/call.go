@@ -157,7 +157,6 @@ func (c *call) complete(exceeded bool) bool {
 		switch {
 		case exceeded:
 			c.answered = c.endingNow()
-			c.answered.network = c.answered.seen.networkAt()
 		case c.timeouts.network != nil:
 			c.seen.noteEnd()
 		}
@@ -198,7 +197,7 @@ func (c *call) expire() {
 		// The caller's context had a deadline that it did not tell.
 		e.limit = limit{at: e.at, had: e.at.Sub(c.start), level: timeoutcfg.LevelContext}
 	}
-	e.network = e.seen.networkAt()
+	e.network = e.seen.networkAt(false)
 	c.awaitCaller()
 	c.expiry = e
 	// gRPC has not returned, so what it writes at the end is still missing. The

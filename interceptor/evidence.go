@@ -57,8 +57,9 @@ type sighting struct {
 	packed     int       // messages that were compressed
 
 	// What the wire shows, where the connection is watched.
-	wire  *wire.State // nil: it is not watched
-	heard bool        // a part of the answer to what was sent has come in
+	wire     *wire.State // nil: it is not watched
+	heard    bool        // a part of the answer to what was sent has come in
+	received bool        // and a part of a message is among it
 
 	// What the user of a stream is about.
 	sends              int  // calls of SendMsg
@@ -88,7 +89,7 @@ func (s *sighting) between() bool { return s.told && s.inGRPC == 0 && !s.exceede
 // busy reports whether the user of a stream, who has no more to send, was about
 // something else than the answer, of which a part had come.
 func (s *sighting) busy() bool {
-	return s.closed && (s.answering || s.heard) && s.receiving == 0
+	return s.closed && (s.answering || s.received) && s.receiving == 0
 }
 
 // now returns what was seen so far.

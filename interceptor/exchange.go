@@ -66,7 +66,7 @@ func (s *sighting) onTheWire(w *wire.State, several bool) {
 	if !w.Frames || w.Announced == 0 {
 		return
 	}
-	s.heard = w.Answering
+	s.heard, s.received = w.Answering, w.Receiving
 	switch {
 	case w.Written >= w.Announced:
 		if !s.sent.IsZero() {

@@ -229,6 +229,7 @@ func (c *call) exceededEarly(err error) *TimeoutError {
 	ev.answered = spoke && !own && !below
 	ev.refused = below && e.seen.trailer && c.retriesAfter(e.seen.attempts)
 	ev.busy = false // gRPC has ended the call with an error
+	e.network = e.seen.networkAt(ev.answered)
 	te := c.explain(e, ev, err)
 	if !ev.refused {
 		te.notes.awaited = "" // gRPC has returned: whatever it was, nothing waits any more

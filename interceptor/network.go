@@ -187,16 +187,22 @@ type networkEvidence struct {
 	asked   bool // the kernel was asked, and answered
 	wire.Network
 	silence time.Duration
-	inRow   int // calls on the connection that expired in a row, this one included
+	inRow   int // calls on the connection that expired in a row, this one included; 0: it was answered
 }
 
-// networkAt asks about the connection of a call that has expired just now.
-func (s *sighting) networkAt() networkEvidence {
+// networkAt asks about the connection of a call that has expired just now, or of one
+// that its server has answered with DEADLINE_EXCEEDED.
+func (s *sighting) networkAt(answered bool) networkEvidence {
 	if s.wire == nil {
 		return networkEvidence{}
 	}
 	c := s.wire.Connection
-	e := networkEvidence{watched: true, silence: s.wire.Silence, inRow: c.Expired()}
+	e := networkEvidence{watched: true, silence: s.wire.Silence}
+	if answered {
+		c.Answered()
+	} else {
+		e.inRow = c.Expired()
+	}
 	e.Network, e.asked = c.Network()
 	return e
 }

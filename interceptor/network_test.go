@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 	grpcpeer "google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 
 	"github.com/duetime/duetime/interceptor"
 	"github.com/duetime/duetime/internal/testserver"
@@ -252,5 +254,58 @@ func TestCredentialsStayWhatTheyAre(t *testing.T) {
 				t.Errorf("info %v, want %v", got, want)
 			}
 		}
+	}
+}
+
+// TestServersAnswerIsNoExpiry: a connection on which a server answers is not one on
+// which calls expire.
+func TestServersAnswerIsNoExpiry(t *testing.T) {
+	each(t, []mode{evidenceBubble}, func(t *testing.T, m mode) {
+		s := testserver.New(t, m.network, testserver.Fail(time.Millisecond, status.Error(codes.DeadlineExceeded, "its own")))
+		r := m.rig(t, s, setup{policy: m.brief()})
+		for range 3 {
+			e := as(t, errorOf(r.call(t.Context(), payload(1))))
+			got, inRow := sound(t, e).bracket["connection"], lastDetail(t, e).GetNetwork().GetExpiredInARow()
+			if e.Phase != interceptor.PhaseAnswered || got != "" || inRow != 0 {
+				t.Errorf("%v, connection: %q, %d in a row", e.Phase, got, inRow)
+			}
+		}
+	})
+}
+
+// TestHeaderBeforeAnIdleUser: a header is not a message that the stream's user could
+// have received.
+func TestHeaderBeforeAnIdleUser(t *testing.T) {
+	for name, answers := range map[string]bool{"header": false, "header and message": true} {
+		t.Run(name, func(t *testing.T) {
+			each(t, []mode{bubbleModes[1], evidenceBubble}, func(t *testing.T, m mode) {
+				gate := testserver.NewGate(t)
+				s := testserver.New(t, m.network, nil, testserver.WithStream(func(_ any, stream grpc.ServerStream) error {
+					if err := stream.SendHeader(nil); err != nil {
+						return err
+					}
+					if answers {
+						if err := stream.SendMsg(&testpb.StreamingOutputCallResponse{}); err != nil {
+							return err
+						}
+					}
+					gate.Wait()
+					return nil
+				}))
+				r := m.rig(t, s, setup{policy: m.brief()})
+				stream, err := testpb.NewTestServiceClient(r.cc).StreamingOutputCall(t.Context(), &testpb.StreamingOutputCallRequest{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_ = testserver.Pause(t.Context(), 2*m.limit()) // busy elsewhere
+				for err = nil; err == nil; {
+					_, err = stream.Recv()
+				}
+				e := as(t, err)
+				if want := answers && m.evidence; (e.Side == interceptor.ClientSide) != want {
+					t.Errorf("%v", e)
+				}
+			})
+		})
 	}
 }

@@ -110,7 +110,7 @@ func (c *Connection) dataGoesOut(p part) {
 			c.identify(st, begins)
 		}
 		if ends && st.exchange != nil {
-			st.exchange.heard = false // what comes after this may be the answer to it
+			st.exchange.heard, st.exchange.received = false, false // what comes after this may be the answer to it
 		}
 	}
 	if p.ends && p.endsStream() && st.exchange == nil {
@@ -193,9 +193,10 @@ func (c *Connection) comesIn(p part) {
 	if st == nil {
 		return
 	}
-	begins := p.kind == frameData || p.kind == frameHeaders && !p.endsStream() // a status alone does not begin one
-	if x := st.exchange; x != nil && begins {
-		x.heard = true
+	if x := st.exchange; x != nil {
+		message := p.kind == frameData
+		begins := message || p.kind == frameHeaders && !p.endsStream() // a status alone does not begin one
+		x.heard, x.received = x.heard || begins, x.received || message
 	}
 	if p.endsStream() {
 		delete(c.streams, p.stream)

@@ -26,7 +26,8 @@ type Exchange struct {
 	writtenAt   time.Time // the last of them
 	part, whole int       // bytes written of the message after them, of how many
 
-	heard bool // a part of the answer has come in since the last message went out
+	heard    bool // a part of the answer has come in since the last message went out
+	received bool // and a part of a message is among it
 }
 
 // Begin begins an exchange.
@@ -107,6 +108,7 @@ type State struct {
 	Part       int       // bytes written of the message after them
 	Whole      int       // of how many; 0: none has begun
 	Answering  bool      // a part of the answer to the last message written has come in
+	Receiving  bool      // a part of a message is among that, not only a header
 
 	// Crowded tells that compressed messages of several exchanges were on their way at a
 	// time, so that the stream is one of some: Written is known only where each of those
@@ -127,7 +129,7 @@ func (x *Exchange) State() State {
 	s.Frames, s.Identified, s.Blocked = true, x.stream != nil, c.blocked
 	s.Announced, s.Compressed = x.announced, x.compressed
 	s.Written, s.WrittenAt, s.Part, s.Whole = x.written, x.writtenAt, x.part, x.whole
-	s.Answering = x.heard
+	s.Answering, s.Receiving = x.heard, x.received
 	if x.crowd != nil {
 		s.Crowded, s.CrowdWrote = true, x.crowd.written > 0
 		if x.crowd.written == x.crowd.members {

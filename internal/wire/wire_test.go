@@ -548,3 +548,22 @@ func TestSentWhileBlocked(t *testing.T) {
 	close(l.blocked)
 	<-done
 }
+
+// TestWhatCameIn: a header, a message, and neither for the next message of the client's.
+func TestWhatCameIn(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	l.read(frames(t, func(f *http2.Framer) error { return f.WriteSettings() }))
+	x := l.of.Begin()
+	x.Announce(10)
+	l.write(frames(t, headers(1, false), data(1, false, message(10, false))))
+	l.read(frames(t, headers(1, false)))
+	check(t, x, State{Announced: 1, Identified: true, Written: 1, Answering: true})
+	l.read(frames(t, data(1, false, message(3, false))))
+	check(t, x, State{Announced: 1, Identified: true, Written: 1, Answering: true, Receiving: true})
+	x.Announce(20)
+	l.write(frames(t, data(1, false, message(20, false)[:9])))
+	check(t, x, State{Announced: 2, Identified: true, Written: 1, Part: 4, Whole: 20, Answering: true, Receiving: true})
+	l.write(frames(t, data(1, false, message(20, false)[9:])))
+	check(t, x, State{Announced: 2, Identified: true, Written: 2})
+}
