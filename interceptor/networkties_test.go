@@ -89,7 +89,7 @@ func TestCompressedHeldBackTogether(t *testing.T) {
 func TestWrittenOfAFewFrames(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]grpc.DialOption{
-		"buffered": nil, "unbuffered": {grpc.WithWriteBufferSize(0)}, "shared": {grpc.WithSharedWriteBuffer(true)},
+		"buffered": nil, "unbuffered": {grpc.WithWriteBufferSize(0)}, "not shared": {grpc.WithSharedWriteBuffer(false)}, //nolint:staticcheck // deprecated, still in use
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

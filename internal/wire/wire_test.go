@@ -20,6 +20,7 @@ type end struct {
 	tb      testing.TB
 	entered chan struct{} // a Write says so there, and waits for blocked; nil: it does not
 	blocked chan struct{}
+	short   int // that much less is written than was to be
 	in      bytes.Buffer
 }
 
@@ -32,7 +33,7 @@ func (e *end) Write(b []byte) (int, error) {
 		e.entered <- struct{}{}
 		<-e.blocked
 	}
-	return len(b), nil
+	return len(b) - e.short, nil
 }
 
 func (e *end) Read(b []byte) (int, error) { return e.in.Read(b) }
@@ -228,11 +229,13 @@ func TestEndedExchange(t *testing.T) {
 	gone.End()
 	packedGone.End()
 	gone.Announce(10) // late
+	packedGone.AnnounceCompressed(1)
 	next.Announce(10)
 	packedNext.AnnounceCompressed(1)
 	l.write(frames(t, headers(1, false), headers(3, false),
 		data(1, true, message(10, false)), data(3, true, message(10, true))))
 	check(t, gone, State{Announced: 2})
+	check(t, packedGone, State{Announced: 2, Compressed: true})
 	check(t, next, State{Announced: 1, Identified: true, Written: 1})
 	check(t, packedNext, State{Announced: 1, Compressed: true, Identified: true, Written: 1})
 	next.End()
@@ -566,4 +569,116 @@ func TestWhatCameIn(t *testing.T) {
 	check(t, x, State{Announced: 2, Identified: true, Written: 1, Part: 4, Whole: 20, Answering: true, Receiving: true})
 	l.write(frames(t, data(1, false, message(20, false)[9:])))
 	check(t, x, State{Announced: 2, Identified: true, Written: 2})
+}
+
+// TestShortWrite: of a Write that fails nobody knows which messages were written.
+func TestShortWrite(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	x := l.of.Begin()
+	x.Announce(10)
+	l.short = 1
+	_, _ = l.conn.Write(frames(t, headers(1, false), data(1, true, message(10, false))))
+	check(t, x, State{Announced: 1, Identified: true})
+}
+
+// TestHeaderAlone: flow control may let out no more of a message than its header,
+// which gRPC does before it touches the message.
+func TestHeaderAlone(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	x := l.of.Begin()
+	l.write(frames(t, headers(1, false), data(1, false, message(10, false)[:messageHeaderSize])))
+	x.Announce(10)
+	l.write(frames(t, data(1, true, message(10, false)[messageHeaderSize:])))
+	check(t, x, State{Announced: 1, Identified: true, Written: 1})
+}
+
+// TestLastWritten: the time is that of the last whole message, not of a part of the
+// next.
+func TestLastWritten(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	x := l.of.Begin()
+	x.Announce(10)
+	l.write(frames(t, headers(1, false), data(1, false, message(10, false))))
+	at := x.State().WrittenAt
+	l.write(frames(t, data(1, false, message(10, false)[:8])))
+	if got := x.State().WrittenAt; at.IsZero() || got != at {
+		t.Errorf("written at %v, and with a part of the next at %v", at, got)
+	}
+}
+
+// TestForeignCompressed: a stream that was nobody's when its first message began takes
+// nobody's place later.
+func TestForeignCompressed(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	l.write(frames(t, headers(1, false), data(1, false, message(10, true)[:7])))
+	x := l.of.Begin()
+	x.AnnounceCompressed(1)
+	l.write(frames(t, data(1, false, message(10, true)[7:]), data(1, false, message(10, true))))
+	check(t, x, State{Announced: 1, Compressed: true})
+}
+
+// TestCrowdOfStreams: a stream counts once, and one that waits alone among those that
+// are over may have any stream still.
+func TestCrowdOfStreams(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	over, x := l.of.Begin(), l.of.Begin()
+	over.AnnounceCompressed(1)
+	x.AnnounceCompressed(1)
+	l.write(frames(t, headers(1, false), headers(3, false), data(1, false, message(10, true))))
+	over.End()
+	l.write(frames(t, data(1, false, message(10, true))))
+	check(t, x, State{Announced: 1, Compressed: true, Crowded: true, CrowdWrote: true})
+	l.write(frames(t, data(3, false, message(10, true)[:9])))
+	check(t, x, State{Announced: 1, Compressed: true, Crowded: true, CrowdWrote: true})
+}
+
+// TestNothingWritten: before the client has begun to speak, nothing is known of frames.
+func TestNothingWritten(t *testing.T) {
+	t.Parallel()
+	w := new(Watcher)
+	x := w.Find(w.Watch(&end{tb: t}).RemoteAddr()).Begin()
+	if d := cmp.Diff(State{}, state(x)); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// TestPeerResets: a stream that the peer resets is over.
+func TestPeerResets(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	x := l.of.Begin()
+	x.Announce(10)
+	l.write(frames(t, headers(1, false), data(1, false, message(10, false))))
+	l.read(frames(t, func(f *http2.Framer) error { return f.WriteSettings() },
+		func(f *http2.Framer) error { return f.WriteRSTStream(1, http2.ErrCodeRefusedStream) }))
+	if n := len(l.of.streams); n != 0 {
+		t.Errorf("%d streams are kept", n)
+	}
+}
+
+// TestClearFromTheBeginning: what goes below TLS is not looked at, also where the
+// handshake itself wrote nothing.
+func TestClearFromTheBeginning(t *testing.T) {
+	t.Parallel()
+	w := new(Watcher)
+	raw := w.Watch(&end{tb: t})
+	if w.Watch(raw) != raw || w.WatchClear(raw, raw) != raw {
+		t.Error("a watched connection is watched twice")
+	}
+	below := &link{end: &end{tb: t}, conn: raw}
+	above := &link{end: &end{tb: t}, conn: w.WatchClear(raw, &end{tb: t})}
+	below.write([]byte{0x17, 0x03, 0x03})
+	above.write([]byte(http2.ClientPreface), frames(t, func(f *http2.Framer) error { return f.WriteSettings() }))
+	x := w.Find(above.conn.RemoteAddr()).Begin()
+	check(t, x, State{})
+	above.conn.(*socket).of.mu.Lock()
+	defer above.conn.(*socket).of.mu.Unlock()
+	if at, known := x.connection.sent.oldest(1 << 10); !known || at.IsZero() || x.connection.sent.total != 3 {
+		t.Errorf("%d bytes are said to have gone to the kernel, want 3", x.connection.sent.total)
+	}
 }
