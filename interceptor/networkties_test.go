@@ -1,14 +1,18 @@
 package interceptor_test
 
 import (
+	"context"
 	"io"
 	"regexp"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/duetime/duetime/interceptor"
@@ -61,6 +65,9 @@ func TestCompressedInAnotherOrder(t *testing.T) {
 		if err := <-held; as(t, err).Side == interceptor.ServerSide && sound(t, as(t, err)).bracket["sent"] == "" {
 			t.Errorf("the call that was held back is said to have been sent: %v", err)
 		}
+		// Both are over, so that the next one is alone.
+		w.bracket, w.without = nil, append(w.without, "sent")
+		r.expired(errorOf(r.call(t.Context(), payload(10), grpc.UseCompressor(heldBack.Name()))), w)
 	})
 }
 
@@ -143,4 +150,72 @@ func TestEmptyMessagesUnbuffered(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCompressedRetryHeldBack: of an attempt that sends the compressed message again,
+// the wire tells how far it came.
+func TestCompressedRetryHeldBack(t *testing.T) {
+	t.Parallel()
+	inMode(t, evidenceBubble, func(t *testing.T) {
+		m := evidenceBubble
+		raw := testserver.NewRaw(t, m.network, testserver.Script{InitialWindow: 100, OnFrame: func(c *testserver.RawConn, f testserver.Frame) {
+			if f.Type == testserver.FrameData && f.Stream == 1 {
+				_ = c.TrailersOnly(f.Stream, "grpc-status", "14")
+			}
+		}})
+		r := m.rig(t, raw, setup{policy: `{"timeoutPolicy": {"consumer": {"timeout": "0.3s"}}, "methodConfig": [{"name": [{}], "retryPolicy": {
+			"maxAttempts": 2, "initialBackoff": "0.01s", "maxBackoff": "0.01s", "backoffMultiplier": 1, "retryableStatusCodes": ["UNAVAILABLE"]}}]}`})
+		e := r.expired(errorOf(r.call(t.Context(), payload(2000), grpc.UseCompressor("gzip"))), want{
+			side: interceptor.ClientSide, phase: interceptor.PhaseSending, level: timeoutcfg.LevelConsumer, limit: m.limit(),
+			sent: new(false), attempts: new(2), without: []string{"sent"},
+		})
+		if got := sound(t, e).bracket["written"]; !regexp.MustCompile(`^95 of 2\d{3} bytes, compressed$`).MatchString(got) {
+			t.Errorf("written: %q", got)
+		}
+	})
+}
+
+// TestStorm: whatever goes over one connection at once, a call is not blamed for
+// another's stream; of compressed ones that nobody can tell apart, the message admits it.
+func TestStorm(t *testing.T) {
+	each(t, []mode{evidenceBubble}, func(t *testing.T, m mode) {
+		const calls = 100
+		gate := testserver.NewGate(t)
+		s := testserver.New(t, m.network, nil, testserver.WithServerOptions(
+			grpc.InitialWindowSize(1<<16), grpc.InitialConnWindowSize(calls<<20)),
+			testserver.WithStream(func(_ any, stream grpc.ServerStream) error {
+				if md, _ := metadata.FromIncomingContext(stream.Context()); len(md.Get("read")) > 0 {
+					if err := stream.RecvMsg(&testpb.SimpleRequest{}); err != nil {
+						return err
+					}
+				}
+				gate.Wait()
+				return nil
+			}))
+		r := m.rig(t, s, setup{policy: m.brief()})
+		var wg sync.WaitGroup
+		for i := range calls {
+			wg.Go(func() {
+				ctx, want, opts := t.Context(), interceptor.ClientSide, []grpc.CallOption(nil)
+				if i%2 == 0 {
+					ctx, want = metadata.AppendToOutgoingContext(ctx, "read", "1"), interceptor.ServerSide
+				}
+				if i%3 == 0 {
+					opts = append(opts, grpc.UseCompressor("gzip"))
+				}
+				if i%10 == 5 { // a storm of cancellations among them
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithTimeout(ctx, m.limit()/2)
+					defer cancel()
+				}
+				e := as(t, errorOf(r.call(ctx, payload(80_000+i%4*40_000), opts...)))
+				if bracket := sound(t, e).bracket; e.Side != want && bracket["sent"] != "handed over compressed" {
+					t.Errorf("call %d: %v side, want %v\n%s", i, e.Side, want, e.Message())
+				} else if written := bracket["written"]; e.Side == interceptor.ClientSide && i%3 != 0 && !strings.HasPrefix(written, "65531 of ") {
+					t.Errorf("call %d: written: %q", i, written)
+				}
+			})
+		}
+		wg.Wait()
+	})
 }
