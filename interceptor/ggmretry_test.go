@@ -303,7 +303,7 @@ func TestHedgingOutside(t *testing.T) {
 			ids = append(ids, e.CallID)
 		}
 		slices.Sort(ids)
-		if len(slices.Compact(ids)) != 2 || len(s.Calls()) != 4 {
+		if len(slices.Compact(ids)) != 2 || len(s.Calls()) < 3 { // who loses the first race may be cancelled before it begins
 			t.Errorf("observed %v of %d calls", ids, len(s.Calls()))
 		}
 	})
