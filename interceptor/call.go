@@ -19,6 +19,8 @@ import (
 // became of its request. It is one object, since there is one for every call of a
 // fleet; the witnesses are the same object under other types.
 type call struct {
+	inFlight futuremap.Entry[*call]
+
 	id       int64
 	timeouts *Timeouts
 	method   string
@@ -138,7 +140,7 @@ func (c *call) begin() (release func() bool) {
 		// The timer cannot be told a limit in the past; zero would mean none.
 		left = max(c.limit.had-time.Since(c.start), 1)
 	}
-	c.timeouts.calls.Register(c.id, c, left)
+	c.timeouts.calls.Register(&c.inFlight, c.id, c, left)
 	if c.open != nil {
 		c.timeouts.policies.await(c.open, c.target())
 	}
@@ -152,7 +154,7 @@ func (c *call) begin() (release func() bool) {
 // completed the call; if not, it returns when whoever did has written down all.
 // exceeded tells that the end needs an explanation.
 func (c *call) complete(exceeded bool) bool {
-	if c.timeouts.calls.Complete(c.id) {
+	if c.timeouts.calls.Complete(&c.inFlight) {
 		c.completed = true
 		switch {
 		case exceeded:
@@ -174,10 +176,10 @@ func (c *call) complete(exceeded bool) bool {
 func (c *call) parentEnded() {
 	err := c.ender.parent.Err()
 	if errors.Is(err, context.DeadlineExceeded) {
-		c.timeouts.calls.Expire(c.id)
+		c.timeouts.calls.Expire(&c.inFlight)
 		return
 	}
-	if c.timeouts.calls.Drop(c.id) {
+	if c.timeouts.calls.Drop(&c.inFlight) {
 		c.ender.end(err, nil)
 	}
 }
@@ -198,7 +200,18 @@ func (c *call) expire() {
 		e.limit = limit{at: e.at, had: e.at.Sub(c.start), level: timeoutcfg.LevelContext}
 	}
 	e.network = e.seen.networkAt(false)
-	c.awaitCaller()
+	if c.callerLags() {
+		go func() { // other calls wait for this goroutine
+			c.awaitCaller()
+			c.expireAs(e)
+		}()
+		return
+	}
+	c.expireAs(e)
+}
+
+// expireAs ends the call's context for a call that has expired.
+func (c *call) expireAs(e *ending) {
 	c.expiry = e
 	// gRPC has not returned, so what it writes at the end is still missing. The
 	// caller gets another error than the one that stands here as the cause.
@@ -211,16 +224,21 @@ func (c *call) expire() {
 // interceptor outside would find some left, begin again, and return an error that
 // explains nothing.
 func (c *call) awaitCaller() {
-	done := c.ender.parent.Done()
-	if c.limit.level != timeoutcfg.LevelContext || done == nil {
+	if !c.callerLags() {
 		return
 	}
 	patience := time.NewTimer(callersTimerSlack)
 	defer patience.Stop()
 	select {
-	case <-done:
+	case <-c.ender.parent.Done():
 	case <-patience.C:
 	}
+}
+
+// callerLags reports whether the caller's context will have ended as well, and has
+// not yet.
+func (c *call) callerLags() bool {
+	return c.limit.level == timeoutcfg.LevelContext && c.ender.parent.Done() != nil && c.ender.parent.Err() == nil
 }
 
 // callersTimerSlack is how much later than ours the timer of the caller's context

@@ -32,7 +32,7 @@ func outranks(level timeoutcfg.Level) bool { return level >= timeoutcfg.LevelCon
 // is up.
 func (l *openLimit) decide(published *timeoutcfg.Policy) {
 	if c := l.call; l.replace(c.limitBy(timeoutcfg.Merge(l.local, published), nil, l.deadline, l.hasDeadline)) {
-		c.timeouts.calls.Expire(c.id)
+		c.timeouts.calls.Expire(&c.inFlight)
 	}
 }
 
@@ -52,7 +52,7 @@ func (l *openLimit) replace(anew limit) (up bool) {
 		up = !anew.known.Before(anew.at)
 		left = max(anew.at.Sub(anew.known), 1)
 	}
-	if !c.timeouts.calls.Reset(c.id, left) {
+	if !c.timeouts.calls.Reset(&c.inFlight, left) {
 		return false
 	}
 	c.limit = anew

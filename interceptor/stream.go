@@ -50,7 +50,7 @@ func (t *Timeouts) openStream(
 	opened := false
 	defer func() {
 		if !opened { // also when an interceptor further in panics
-			t.calls.Drop(c.id)
+			t.calls.Drop(&c.inFlight)
 			c.ender.end(context.Canceled, nil)
 			s.release()
 			c.over()

@@ -37,7 +37,7 @@ func (t *Timeouts) invokeUnary(
 		release()
 		// After an answer this is what completed the call; after a panic in an
 		// interceptor further in, nothing has yet.
-		t.calls.Drop(c.id)
+		t.calls.Drop(&c.inFlight)
 		c.over()
 	}()
 	//nolint:contextcheck // c.context derives from ctx; the linter cannot see it in the field

@@ -1,5 +1,5 @@
-// Package futuremap holds the calls in flight, by call id: Dubbo's
-// DefaultFuture.FUTURES for one Timeouts.
+// Package futuremap holds the calls in flight: Dubbo's DefaultFuture.FUTURES for one
+// Timeouts, and its timer.
 //
 // A call is registered once. It leaves the table by exactly one of four events:
 // it is completed by its answer, it expires by its timer, somebody who sees that
@@ -7,6 +7,13 @@
 // of them remove the call under the lock of its shard, and whoever finds it there
 // has won; the others learn that they came too late. So no event needs to know of
 // the others, and no state beside the table says what became of a call.
+//
+// A call is in one list of its shard, which it brings its own links for: nothing is
+// allocated for it, and nothing looked up. The lists of calls with a limit are the
+// slots of a wheel, by the time when the limit is reached; each shard has one runtime
+// timer, armed for the earliest limit it knew when it was armed. Nearly every call
+// ends long before its limit, and then costs the timer nothing. A shard whose timer
+// finds no call with a limit arms it no more.
 //
 // The package knows nothing of gRPC. Nothing in it is package-level but the
 // counter of ids: a table made inside a testing/synctest bubble lives there whole.

@@ -1,7 +1,6 @@
 package futuremap
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -24,97 +23,91 @@ const shardCount = 64 // a power of two
 // rule. All methods are safe for concurrent use. A Table must be made by [New].
 type Table[C any] struct {
 	expired func(C)
+	epoch   time.Time // what limits are counted from
 	shards  [shardCount]shard[C]
 }
 
-type shard[C any] struct {
-	mu    sync.Mutex
-	calls map[int64]entry[C] // guarded by mu
+// Entry is a call's place in a table, which the call embeds. Its zero value is ready,
+// to be registered once and with one table, and not to be copied after that.
+type Entry[C any] struct {
+	id         int64
+	call       C
+	due        time.Duration // since the table's epoch; 0: no limit. Guarded by the shard's lock
+	in         *list[C]      // nil: in no table. Guarded by the shard's lock
+	next, prev *Entry[C]     // guarded by the shard's lock
 }
 
-type entry[C any] struct {
-	call  C
-	timer *time.Timer // nil: the call has no limit
-}
+// ID returns the id with which the call was registered; 0 before.
+func (e *Entry[C]) ID() int64 { return e.id }
 
 // New makes an empty table. expired is called once for each call that leaves by
-// expiry, with no lock held: on the timer's goroutine, or on that of the caller of
-// [Table.Expire].
+// expiry, with no lock held: on the timer's goroutine, where other calls wait for it,
+// or on that of the caller of [Table.Expire].
 func New[C any](expired func(C)) *Table[C] {
-	t := &Table[C]{expired: expired}
+	t := &Table[C]{expired: expired, epoch: time.Now()}
 	for i := range t.shards {
-		t.shards[i].calls = make(map[int64]entry[C])
+		t.shards[i].table = t
 	}
 	return t
 }
 
-// Register puts call into the table under id, which must come from [NextID] and
-// be registered once. The call expires after limit; if that is zero or less, the
-// call stays until another event removes it.
-func (t *Table[C]) Register(id int64, call C, limit time.Duration) {
-	s := t.shard(id)
+// Register puts call into the table. Its id must come from [NextID]. The call
+// expires after limit; if that is zero or less, the call stays until another event
+// removes it.
+func (t *Table[C]) Register(e *Entry[C], id int64, call C, limit time.Duration) {
+	e.id, e.call = id, call
+	s := t.shard(e)
+	now := t.now(limit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls[id] = entry[C]{call: call, timer: t.timer(id, limit)}
+	s.put(e, now, limit)
 }
 
 // Reset gives the call, if it is still in the table, another limit, from now on; zero
 // or less takes the limit away. It reports whether it did: it does not where the
 // call's time is up already, though the call may not have left yet.
-func (t *Table[C]) Reset(id int64, limit time.Duration) bool {
-	s := t.shard(id)
+func (t *Table[C]) Reset(e *Entry[C], limit time.Duration) bool {
+	s := t.shard(e)
+	now := time.Since(t.epoch)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, found := s.calls[id]
-	if !found || e.timer != nil && !e.timer.Stop() {
+	if e.in == nil || e.due != 0 && e.due <= now {
 		return false
 	}
-	e.timer = t.timer(id, limit)
-	s.calls[id] = e
+	e.in.remove(e)
+	s.put(e, now, limit)
 	return true
-}
-
-// timer returns what expires the call; nil where it has no limit. One that fires at
-// once waits for the shard's lock, which is held, and finds the entry.
-func (t *Table[C]) timer(id int64, limit time.Duration) *time.Timer {
-	if limit <= 0 {
-		return nil
-	}
-	return time.AfterFunc(limit, func() { t.Expire(id) })
 }
 
 // Complete removes the call because its answer is there. It reports whether this
 // event completed the call; false means that another one came first.
-func (t *Table[C]) Complete(id int64) bool {
-	_, won := t.remove(id)
-	return won
-}
+func (t *Table[C]) Complete(e *Entry[C]) bool { return t.remove(e) }
 
 // Drop removes the call because nobody waits for it any more: it was cancelled,
 // or its connection is gone. It reports whether this event completed the call.
-func (t *Table[C]) Drop(id int64) bool {
-	_, won := t.remove(id)
-	return won
-}
+func (t *Table[C]) Drop(e *Entry[C]) bool { return t.remove(e) }
 
 // Expire removes the call because its time is up and hands it to the function
 // given to [New]. It reports whether this event completed the call; when it
 // returns true, that function has returned.
-func (t *Table[C]) Expire(id int64) bool {
-	call, won := t.remove(id)
+func (t *Table[C]) Expire(e *Entry[C]) bool {
+	won := t.remove(e)
 	if won {
-		t.expired(call)
+		t.expired(e.call)
 	}
 	return won
 }
 
 // Snapshot returns the calls in flight in no particular order. A call that enters
-// or leaves meanwhile may be in it or not.
+// or leaves meanwhile may be in it or not. No lock is held for longer than it takes to
+// walk one list.
 func (t *Table[C]) Snapshot() []C {
 	var calls []C
-	for i := range t.shards {
-		calls = t.shards[i].appendTo(calls)
-	}
+	t.each(func(l *list[C]) {
+		for e := l.first; e != nil; e = e.next {
+			calls = append(calls, e.call)
+		}
+	})
 	return calls
 }
 
@@ -122,36 +115,45 @@ func (t *Table[C]) Snapshot() []C {
 // [Table.Snapshot].
 func (t *Table[C]) Len() int {
 	n := 0
-	for i := range t.shards {
-		s := &t.shards[i]
-		s.mu.Lock()
-		n += len(s.calls)
-		s.mu.Unlock()
-	}
+	t.each(func(l *list[C]) {
+		for e := l.first; e != nil; e = e.next {
+			n++
+		}
+	})
 	return n
 }
 
-func (t *Table[C]) shard(id int64) *shard[C] {
-	return &t.shards[id&(shardCount-1)] // right for any id, negative ones too
-}
-
-func (t *Table[C]) remove(id int64) (C, bool) {
-	s := t.shard(id)
-	s.mu.Lock()
-	e, found := s.calls[id]
-	delete(s.calls, id)
-	s.mu.Unlock()
-	if e.timer != nil {
-		e.timer.Stop()
+// each hands every list to visit, with its shard's lock held.
+func (t *Table[C]) each(visit func(*list[C])) {
+	for i := range t.shards {
+		s := &t.shards[i]
+		for k := range s.lists() {
+			s.mu.Lock()
+			visit(s.list(k))
+			s.mu.Unlock()
+		}
 	}
-	return e.call, found
 }
 
-func (s *shard[C]) appendTo(calls []C) []C {
+func (t *Table[C]) shard(e *Entry[C]) *shard[C] {
+	return &t.shards[e.id&(shardCount-1)] // right for any id, negative ones too
+}
+
+// now returns the time for a call with that limit; a call without one needs none.
+func (t *Table[C]) now(limit time.Duration) time.Duration {
+	if limit <= 0 {
+		return 0
+	}
+	return time.Since(t.epoch)
+}
+
+func (t *Table[C]) remove(e *Entry[C]) bool {
+	s := t.shard(e)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.calls {
-		calls = append(calls, e.call)
+	if e.in == nil {
+		return false
 	}
-	return calls
+	e.in.remove(e)
+	return true
 }

@@ -18,11 +18,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // event is one of the ways out of the table.
 type event struct {
 	name   string
-	remove func(t *futuremap.Table[*call], id int64) bool
+	remove func(t *futuremap.Table[*call], c *futuremap.Entry[*call]) bool
 }
 
 type call struct {
-	id      int64
+	futuremap.Entry[*call]
 	expired atomic.Int32
 }
 
@@ -31,8 +31,8 @@ func newTable() *futuremap.Table[*call] {
 }
 
 func register(t *futuremap.Table[*call], limit time.Duration) *call {
-	c := &call{id: futuremap.NextID()}
-	t.Register(c.id, c, limit)
+	c := &call{}
+	t.Register(&c.Entry, futuremap.NextID(), c, limit)
 	return c
 }
 
@@ -58,10 +58,10 @@ func TestOneEventCompletesACall(t *testing.T) {
 				t.Parallel()
 				table := newTable()
 				c := register(table, time.Hour)
-				if !first.remove(table, c.id) {
+				if !first.remove(table, &c.Entry) {
 					t.Fatalf("%s of a call in flight lost", first.name)
 				}
-				if second.remove(table, c.id) {
+				if second.remove(table, &c.Entry) {
 					t.Errorf("%s won after %s had", second.name, first.name)
 				}
 				want := int32(0)
@@ -92,7 +92,7 @@ func TestTimerExpiresAtTheLimit(t *testing.T) {
 		if got := c.expired.Load(); got != 1 {
 			t.Fatalf("expired %d times at its limit, want once", got)
 		}
-		if table.Complete(c.id) {
+		if table.Complete(&c.Entry) {
 			t.Error("an answer completed an expired call")
 		}
 	})
@@ -107,7 +107,7 @@ func TestNoTimerWithoutLimit(t *testing.T) {
 		if n := table.Len(); n != 2 {
 			t.Errorf("%d calls in flight, want both", n)
 		}
-		if !table.Drop(unlimited.id) || !table.Drop(negative.id) {
+		if !table.Drop(&unlimited.Entry) || !table.Drop(&negative.Entry) {
 			t.Error("a call without a limit left by itself")
 		}
 	})
@@ -123,7 +123,7 @@ func TestEveryEventStopsTheTimer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				table := newTable()
 				c := register(table, time.Second)
-				e.remove(table, c.id)
+				e.remove(table, &c.Entry)
 				before := c.expired.Load()
 				advance(time.Minute)
 				if got := c.expired.Load(); got != before {
@@ -146,10 +146,10 @@ func TestTimerAndAnswerTogether(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range calls {
 			all[i] = register(table, time.Second)
-			for _, remove := range []func(int64) bool{table.Complete, table.Drop} {
+			for _, remove := range []func(*futuremap.Entry[*call]) bool{table.Complete, table.Drop} {
 				wg.Go(func() {
 					<-time.NewTimer(time.Second).C
-					if remove(all[i].id) {
+					if remove(&all[i].Entry) {
 						wins[i].Add(1)
 					}
 				})
@@ -159,7 +159,7 @@ func TestTimerAndAnswerTogether(t *testing.T) {
 		synctest.Wait()
 		for i, c := range all {
 			if n := wins[i].Load() + c.expired.Load(); n != 1 {
-				t.Errorf("call %d was completed %d times", c.id, n)
+				t.Errorf("call %d was completed %d times", c.ID(), n)
 			}
 		}
 		if n := table.Len(); n != 0 {
@@ -203,24 +203,24 @@ func TestSnapshot(t *testing.T) {
 		want[register(table, time.Hour)] = true
 	}
 	gone := register(table, time.Hour)
-	table.Complete(gone.id)
+	table.Complete(&gone.Entry)
 	got := table.Snapshot()
 	if len(got) != len(want) || table.Len() != len(want) {
 		t.Fatalf("snapshot has %d calls and Len is %d, want %d", len(got), table.Len(), len(want))
 	}
 	for _, c := range got {
 		if !want[c] {
-			t.Errorf("call %d is not in flight", c.id)
+			t.Errorf("call %d is not in flight", c.ID())
 		}
-		table.Drop(c.id)
+		table.Drop(&c.Entry)
 	}
 }
 
-func TestUnknownID(t *testing.T) {
+func TestNeverRegistered(t *testing.T) {
 	t.Parallel()
 	table := newTable()
 	for _, e := range events() {
-		if e.remove(table, futuremap.NextID()) {
+		if e.remove(table, &new(call).Entry) {
 			t.Errorf("%s removed a call that was never registered", e.name)
 		}
 	}
@@ -228,12 +228,11 @@ func TestUnknownID(t *testing.T) {
 
 func BenchmarkRegisterComplete(b *testing.B) {
 	table := newTable()
-	c := &call{}
 	b.ReportAllocs()
 	for b.Loop() {
-		id := futuremap.NextID()
-		table.Register(id, c, time.Minute)
-		table.Complete(id)
+		c := &call{}
+		table.Register(&c.Entry, futuremap.NextID(), c, time.Minute)
+		table.Complete(&c.Entry)
 	}
 }
 
@@ -258,21 +257,20 @@ func TestReset(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
 				var ended atomic.Int64
-				table := futuremap.New(func(int) { ended.Store(int64(time.Since(start))) })
-				id := futuremap.NextID()
-				table.Register(id, 1, tt.first)
+				table := futuremap.New(func(*call) { ended.Store(int64(time.Since(start))) })
+				c := register(table, tt.first)
 				wait(tt.at)
 				if name == "of a removed call" {
-					table.Complete(id)
+					table.Complete(&c.Entry)
 				}
-				if done := table.Reset(id, tt.second); done != tt.done {
+				if done := table.Reset(&c.Entry, tt.second); done != tt.done {
 					t.Errorf("reset: %v, want %v", done, tt.done)
 				}
 				wait(time.Hour)
 				if got := time.Duration(ended.Load()); got != tt.ends {
 					t.Errorf("ended after %v, want %v", got, tt.ends)
 				}
-				if left := table.Complete(id); left != (tt.done && tt.ends == 0) {
+				if left := table.Complete(&c.Entry); left != (tt.done && tt.ends == 0) {
 					t.Errorf("still there: %v", left)
 				}
 			})
