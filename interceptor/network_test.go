@@ -105,6 +105,13 @@ func TestSilentConnection(t *testing.T) {
 		}
 		answer.Delete("now")
 		check("", 1)
+		answer.Store("now", true)
+		if _, err := r.call(t.Context(), payload(1)); err != nil {
+			t.Fatal(err)
+		}
+		answer.Delete("now")
+		_ = testserver.Pause(t.Context(), time.Minute)
+		check("silent for 60000 ms before the call", 1)
 	})
 }
 

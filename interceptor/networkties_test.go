@@ -2,6 +2,7 @@ package interceptor_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"regexp"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/grpc/encoding"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/duetime/duetime/interceptor"
 	"github.com/duetime/duetime/internal/testserver"
@@ -82,11 +84,18 @@ func TestCompressedHeldBackTogether(t *testing.T) {
 		for range 5 {
 			calls = append(calls, r.background(t.Context(), payload(200<<10), grpc.UseCompressor("gzip")))
 		}
+		nothing := 0
 		for _, call := range calls {
-			r.expired(<-call, want{
+			e := r.expired(<-call, want{
 				side: interceptor.ClientSide, phase: interceptor.PhaseSending, level: timeoutcfg.LevelConsumerService, limit: m.limit(),
 				sent: new(false), without: []string{"sent", "evidence"},
 			})
+			if sound(t, e).bracket["written"] == "0 bytes, compressed" {
+				nothing++
+			}
+		}
+		if nothing == len(calls) {
+			t.Error("nothing is said to be written, though the connection's window was used up")
 		}
 	})
 }
@@ -217,5 +226,63 @@ func TestStorm(t *testing.T) {
 			})
 		}
 		wg.Wait()
+	})
+}
+
+// TestNextMessageNotBegun: that all is written that was begun does not mean that all is
+// written.
+func TestNextMessageNotBegun(t *testing.T) {
+	each(t, []mode{bubbleModes[1], evidenceBubble}, func(t *testing.T, m mode) {
+		first := &testpb.StreamingOutputCallRequest{Payload: payload(1000).GetPayload()}
+		window := uint32(5 + proto.Size(first))
+		r := m.rig(t, testserver.NewRaw(t, m.network, testserver.Script{InitialWindow: window}), setup{policy: m.brief()})
+		stream, err := testpb.NewTestServiceClient(r.cc).FullDuplexCall(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		settle() // the peer's settings are there
+		for _, req := range []*testpb.StreamingOutputCallRequest{first, {Payload: &testpb.Payload{Body: make([]byte, 10)}}} {
+			if err := stream.Send(req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := want{
+			side: interceptor.ClientSide, phase: interceptor.PhaseSending, level: timeoutcfg.LevelConsumerService, limit: m.limit(),
+			sent: new(false),
+		}
+		if m.evidence {
+			w.bracket = []string{"written: 0 of 14 bytes"}
+		}
+		r.expired(errorOf(stream.Recv()), w)
+	})
+}
+
+// TestTwoRunsInside: of two runs of one call, the wire's word on one says nothing of
+// the other.
+func TestTwoRunsInside(t *testing.T) {
+	each(t, []mode{bubbleModes[1], evidenceBubble}, func(t *testing.T, m mode) {
+		gate := testserver.NewGate(t)
+		second := make(chan struct{})
+		var encoded atomic.Int64
+		codec := &v2Codec{name: "proto", marshal: func() {
+			if encoded.Add(1) == 1 {
+				<-second
+			}
+		}}
+		twice := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			first := make(chan error, 1)
+			go func() { first <- invoke(ctx, method, req, &testpb.SimpleResponse{}, cc, opts...) }()
+			settle() // it has its stream, and encodes
+			go func() {
+				<-gate.Entered()
+				close(second)
+			}()
+			return errors.Join(invoke(ctx, method, req, reply, cc, opts...), <-first)
+		}
+		r := m.rig(t, testserver.New(t, m.network, gate.Deaf), setup{policy: m.brief(), inner: []grpc.UnaryClientInterceptor{twice}})
+		e := as(t, errorOf(r.call(t.Context(), payload(10), grpc.ForceCodecV2(codec))))
+		if e.Side != interceptor.ServerSide || e.Phase != interceptor.PhaseWaiting {
+			t.Errorf("%v side, %v\n%s", e.Side, e.Phase, e.Message())
+		}
 	})
 }

@@ -62,8 +62,8 @@ func TestRetryWaiting(t *testing.T) {
 		if sent := e.Sent.Sub(e.Start); sent < 264*time.Millisecond || m.virtual() && sent > 276*time.Millisecond {
 			t.Errorf("sent after %v: not the last attempt's", sent)
 		}
-		if last := s.Calls()[3]; m.virtual() && !e.Sent.Equal(last.Arrived) {
-			t.Errorf("sent %v, the last attempt arrived %v", e.Sent, last.Arrived)
+		if calls := s.Calls(); m.virtual() && !e.Sent.Equal(calls[3].Arrived) {
+			t.Errorf("sent %v, the last attempt arrived %v", e.Sent, calls[3].Arrived)
 		}
 	})
 }
