@@ -54,8 +54,8 @@ func TestRetryWaiting(t *testing.T) {
 			}
 			return testserver.Fail(fails, unavailable)(ctx, req)
 		})
-		r := retryRig(t, m, s, retrying(m.limit(), 5, "0.010s"), setup{}).ready()
-		w := serverWaiting(timeoutcfg.LevelConsumer, m.limit())
+		r := retryRig(t, m, s, retrying(m.roomy(), 5, "0.010s"), setup{}).ready()
+		w := serverWaiting(timeoutcfg.LevelConsumer, m.roomy())
 		w.attempts, w.bracket, w.without = new(4), []string{"attempts: 4"}, nil
 		e := r.expired(errorOf(r.call(t.Context(), payload(10))), w)
 		// Three failures of 80 ms and as many backoffs of 8 to 12 ms.

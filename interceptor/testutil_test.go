@@ -169,6 +169,14 @@ func (m mode) limit() time.Duration {
 	return 2 * time.Second
 }
 
+// roomy is a limit before which several things must happen.
+func (m mode) roomy() time.Duration {
+	if m.virtual() {
+		return m.limit()
+	}
+	return 4 * m.limit()
+}
+
 // brief is the policy that sets it, for the service.
 func (m mode) brief() string {
 	return policyOf(map[string]string{"consumer service": fmt.Sprintf("%.1fs", m.limit().Seconds())})
