@@ -3,6 +3,7 @@ package interceptor_test
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"path/filepath"
 	"regexp"
@@ -119,7 +120,7 @@ func TestSilentConnection(t *testing.T) {
 // were written.
 func TestManyAtOnce(t *testing.T) {
 	each(t, []mode{evidenceBubble, evidenceMode}, func(t *testing.T, m mode) {
-		const calls = 60
+		const calls = 24
 		size := 100 << 10
 		gate := testserver.NewGate(t)
 		s := testserver.New(t, m.network, nil, testserver.WithServerOptions(
@@ -134,7 +135,7 @@ func TestManyAtOnce(t *testing.T) {
 				gate.Wait()
 				return nil
 			}))
-		r := m.rig(t, s, setup{policy: m.brief()}).ready()
+		r := m.rig(t, s, setup{policy: policyOf(map[string]string{"consumer": fmt.Sprintf("%.1fs", m.roomy().Seconds())})}).ready()
 		var wg sync.WaitGroup
 		for i := range calls {
 			ctx, want, opts := t.Context(), interceptor.ClientSide, []grpc.CallOption(nil)
