@@ -24,6 +24,8 @@ func FromProto(p *duetimev1.TimeoutPolicy) (*Policy, error) {
 		return nil, newError(b.faults, nil)
 	}
 
+	policy.parts = []Origin{{Version: versionOf(policy.content())}}
+
 	return policy, nil
 }
 

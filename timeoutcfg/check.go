@@ -188,11 +188,7 @@ func (p *Policy) beats(sc scope, level Level) (setting, bool) {
 
 // describe names the setting in a message.
 func (s setting) describe() string {
-	value := "unlimited"
-	if s.timeout != 0 {
-		value = formatDuration(s.timeout)
-	}
-
+	value := s.value()
 	if s.place.published {
 		value += ", published"
 	}

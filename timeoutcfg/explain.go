@@ -13,6 +13,10 @@ type Candidate struct {
 	Set bool
 	// Wins marks the one candidate that [Policy.Resolve] returns.
 	Wins bool
+	// Origin is where the part of the policy came from that set the level. It is
+	// zero where Set is false, and for a part without a name: [Policy.WithOrigin]
+	// gives it one.
+	Origin Origin
 }
 
 // Explain returns what every level of the policy says about a call to
@@ -33,8 +37,12 @@ func (p *Policy) Explain(fullMethod string) []Candidate {
 	}
 
 	candidates = p.candidates(candidates, scope{})
-	d, written := p.Default()
-	candidates = append(candidates, Candidate{Level: LevelDefault, Timeout: d, Set: written})
+
+	if d, written := p.Default(); written {
+		candidates = append(candidates, p.candidate(LevelDefault, p.defaultTimeout, true))
+	} else {
+		candidates = append(candidates, Candidate{Level: LevelDefault, Timeout: d})
+	}
 
 	winner := p.Resolve(fullMethod).Level
 	for i := range candidates {
@@ -55,6 +63,14 @@ func (p *Policy) candidates(to []Candidate, sc scope) []Candidate {
 	v, vSet := provider[sc]
 
 	return append(to,
-		Candidate{Level: sc.level(true), Timeout: c.timeout, Set: cSet},
-		Candidate{Level: sc.level(false), Timeout: v.timeout, Set: vSet})
+		p.candidate(sc.level(true), c, cSet),
+		p.candidate(sc.level(false), v, vSet))
+}
+
+func (p *Policy) candidate(level Level, s setting, ok bool) Candidate {
+	if !ok {
+		return Candidate{Level: level}
+	}
+
+	return Candidate{Level: level, Timeout: s.timeout, Set: true, Origin: p.originOf(s)}
 }

@@ -1,6 +1,9 @@
 package timeoutcfg
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // Merge combines the program's own policy with the one that a resolver
 // published, level by level and scope by scope: what only one of them sets
@@ -11,8 +14,9 @@ import "maps"
 // gRPC never merges two service configs, so [Policy.ServiceConfig] of the
 // result is the local one, or the published one where the local one is "{}".
 //
-// A nil argument sets nothing; the result is nil when both are. The arguments
-// stay as they are.
+// The result keeps the origins of both, and [Policy.Explain] tells which of them
+// set a level. A nil argument sets nothing; the result is nil when both are. The
+// arguments stay as they are.
 func Merge(local, published *Policy) *Policy {
 	if published == nil {
 		return local
@@ -24,14 +28,15 @@ func Merge(local, published *Policy) *Policy {
 
 	merged := &Policy{
 		defaultTimeout: local.defaultTimeout,
-		consumer:       mergeSettings(local.consumer, published.consumer),
-		provider:       mergeSettings(local.provider, published.provider),
+		consumer:       mergeSettings(local.consumer, published.consumer, len(local.parts)),
+		provider:       mergeSettings(local.provider, published.provider, len(local.parts)),
 		grpcJSON:       local.grpcJSON,
 		notes:          mergeNotes(local.notes, published.notes),
+		parts:          slices.Concat(local.parts, published.parts),
 	}
 
 	if _, written := local.Default(); !written {
-		merged.defaultTimeout = published.defaultTimeout.published()
+		merged.defaultTimeout = published.defaultTimeout.published(len(local.parts))
 	}
 
 	if merged.grpcJSON == "" {
@@ -43,10 +48,12 @@ func Merge(local, published *Policy) *Policy {
 	return merged
 }
 
-func mergeSettings(local, published settings) settings {
+// mergeSettings merges one side. The published policy's parts come after the
+// given number of local ones.
+func mergeSettings(local, published settings, parts int) settings {
 	merged := make(settings, max(len(local), len(published)))
 	for sc, s := range published {
-		merged[sc] = s.published()
+		merged[sc] = s.published(parts)
 	}
 
 	maps.Copy(merged, local)
@@ -66,9 +73,11 @@ func mergeNotes(local, published []Finding) []Finding {
 	return merged
 }
 
-// published returns the setting marked as one from the published policy.
-func (s setting) published() setting {
+// published returns the setting as one of a published policy whose parts come
+// after the given number of local ones.
+func (s setting) published(parts int) setting {
 	s.place.published = true
+	s.place.part += parts
 
 	return s
 }

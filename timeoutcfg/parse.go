@@ -36,6 +36,7 @@ func Parse(serviceConfigJSON []byte) (*Policy, error) {
 
 	p.grpcJSON = d.forGRPC()
 	p.notes = append(p.notes, d.notes...)
+	p.parts = []Origin{{Version: versionOf(serviceConfigJSON)}}
 
 	return p, nil
 }

@@ -108,6 +108,7 @@ type place struct {
 	own       bool // of the section itself, not of an entry
 	unlimited bool // an own one: written as unlimited, not as timeout
 	published bool // in the published part of a merged policy
+	part      int  // index in the policy's parts
 	entry     int  // index in methodConfig
 	name      int  // index in the entry's names
 }

@@ -30,6 +30,9 @@ type Policy struct {
 
 	// What Check tells of things that left no setting behind.
 	notes []Finding
+
+	// Where it came from; several after Merge. A place names one by its index.
+	parts []Origin
 }
 
 // Resolution is the limit of a call as the policy sees it.
@@ -53,6 +56,15 @@ type scope struct{ service, method string }
 type setting struct {
 	timeout time.Duration // 0: unlimited
 	place   place
+}
+
+// value writes the limit as a reader of the policy would.
+func (s setting) value() string {
+	if s.timeout == 0 {
+		return keyUnlimited
+	}
+
+	return formatDuration(s.timeout)
 }
 
 // Default returns the limit of a call for which no other level is set, and
