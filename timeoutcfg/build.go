@@ -178,16 +178,25 @@ func (b *builder) limit(m limiter, at *path) (timeout time.Duration, ok bool) {
 // name may stand beside it.
 func (b *builder) timeout(d *durationpb.Duration, at *path, unlimited bool) time.Duration {
 	timeout, why := makeDuration(d.GetSeconds(), int64(d.GetNanos()))
-	shown := "{seconds: " + strconv.FormatInt(d.GetSeconds(), 10) + ", nanos: " + strconv.Itoa(int(d.GetNanos())) + "}"
 
 	if why != durationGood {
-		reason, advice := timeoutFault(why, shown, "", unlimited)
+		reason, advice := timeoutFault(why, durationText(d), "", unlimited)
 		b.fault(at, reason, advice)
 	} else if d.CheckValid() != nil { // nanos of a second or more, or of another sign than the seconds
-		b.fault(at, shown+" is no valid google.protobuf.Duration", "write nanos from 0 to 999999999")
+		b.fault(at, durationText(d)+notValid, adviseNanos)
 	}
 
 	return timeout
+}
+
+const (
+	notValid    = " is no valid google.protobuf.Duration"
+	adviseNanos = "write nanos from 0 to 999999999"
+)
+
+// durationText writes a duration as an error shows it.
+func durationText(d *durationpb.Duration) string {
+	return "{seconds: " + strconv.FormatInt(d.GetSeconds(), 10) + ", nanos: " + strconv.Itoa(int(d.GetNanos())) + "}"
 }
 
 // name checks one name of an entry. It reports false if the name cannot be

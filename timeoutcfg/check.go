@@ -45,7 +45,9 @@ func (k FindingKind) String() string {
 // Finding is something in a policy that is legal, but hardly meant.
 type Finding struct {
 	// Path is the place in the JSON, such as
-	// timeoutPolicy.consumer.methodConfig[0].name[0]; see [Locate].
+	// timeoutPolicy.consumer.methodConfig[0].name[0]; see [Locate]. Of an option in
+	// a .proto file ([FromDescriptors]) it is the full name of its service or
+	// method.
 	Path string
 	// Kind says of what kind it is.
 	Kind FindingKind

@@ -52,6 +52,11 @@
 // same scope, that wins. gRPC would enforce them by itself whatever a consumer
 // allows, so [Policy.ServiceConfig] leaves them out.
 //
+// A service's team may also write timeouts as options in the service's own .proto
+// file; [FromDescriptors] and [FromRegistry] make a policy of them. They are the
+// provider's, and whatever else sets the same scope wins over them, since they were
+// compiled in before it was written.
+//
 // What a call option, the caller's context or the kind of the call (streams)
 // adds to this is the business of package interceptor.
 //
@@ -65,9 +70,10 @@
 //
 // # Errors
 //
-// [Parse] and [FromProto] report every problem at once in an [*Error], each
-// with its JSON path, what is wrong and what to write instead. What is legal
-// but cannot be meant, such as a name that no service has, is told by
+// [Parse], [FromProto] and [FromDescriptors] report every problem at once in an
+// [*Error], each with its place (the JSON path, or the full name of the service or
+// method that has the option), what is wrong and what to write instead. What is
+// legal but cannot be meant, such as a name that no service has, is told by
 // [Policy.Check].
 //
 // # Concurrency

@@ -10,7 +10,7 @@ import (
 )
 
 // Error is what is wrong with a policy: every problem, in the order of the
-// text. [Parse] and [FromProto] return it; get it with errors.As.
+// text. [Parse], [FromProto] and [FromDescriptors] return it; get it with errors.As.
 type Error struct {
 	// Problems holds at least one.
 	Problems []Problem
@@ -30,23 +30,37 @@ func (e *Error) Error() string {
 type Problem struct {
 	// Path is the place in the JSON, such as
 	// timeoutPolicy.consumer.methodConfig[0].timeout. In a message given to
-	// FromProto it is the place in the JSON that the message stands for. Empty:
-	// the whole service config.
+	// FromProto it is the place in the JSON that the message stands for. Of an
+	// option in a .proto file it is the full name of its service or method, such as
+	// com.foo.BarService.SayHello. Empty: the whole service config, or file.
 	Path string
+	// File is the path of the .proto file by which others import it. It is empty
+	// but from FromDescriptors and FromRegistry.
+	File string
 	// Reason says what is wrong, in one line.
 	Reason string
 	// Advice says what to write instead, in one line.
 	Advice string
 	// Position is where in the text. It is the zero Position from FromProto,
-	// which has no text.
+	// which has no text, and for a .proto file whose descriptor tells of no
+	// positions, as that in generated code.
 	Position Position
 }
 
-// String returns "path: reason; advice".
+// String returns "path: reason; advice", and for a problem in a .proto file
+// "file:line:column: path: reason; advice", as compilers do.
 func (p Problem) String() string {
 	place := p.Path
-	if place == "" {
+
+	switch {
+	case place == "" && p.File == "":
 		place = "service config"
+	case place == "":
+		place = p.File
+	case p.File != "" && p.Position.Line > 0:
+		place = p.File + ":" + strconv.Itoa(p.Position.Line) + ":" + strconv.Itoa(p.Position.Column) + ": " + place
+	case p.File != "":
+		place = p.File + ": " + place
 	}
 
 	return place + ": " + p.Reason + "; " + p.Advice
@@ -55,11 +69,13 @@ func (p Problem) String() string {
 // Position is a place in a text. The zero Position says that the place is not
 // known.
 type Position struct {
-	// Offset counts bytes, from 0.
+	// Offset counts bytes, from 0. It is -1 in a .proto file, whose descriptor
+	// tells only the line and the column.
 	Offset int
 	// Line counts lines, from 1.
 	Line int
-	// Column counts bytes in the line, from 1.
+	// Column counts bytes in the line, from 1. (Protobuf compilers let a tab reach
+	// to the next multiple of eight.)
 	Column int
 }
 

@@ -3,6 +3,7 @@ package timeoutcfg_test
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	greeterv1 "github.com/duetime/duetime/examples/proto/greeter/v1"
@@ -185,4 +186,77 @@ func ExamplePolicy_ServiceConfig() {
 	// {
 	//   "methodConfig": [{"name": [{"service": "a.B"}], "waitForReady": true}]
 	// }
+}
+
+// Generated code carries the timeouts that a service's .proto file promises. Here
+// they stand under what the program itself says.
+func ExampleFromDescriptors() {
+	local, err := timeoutcfg.Parse([]byte(`{"timeoutPolicy": {
+		"consumer": {"methodConfig": [
+			{"name": [{"service": "greeter.v1.GreeterService", "method": "SayGoodbye"}], "timeout": "0.2s"}
+		]}
+	}}`))
+	if err != nil {
+		fmt.Println(err)
+
+		return
+	}
+
+	options, err := timeoutcfg.FromDescriptors(greeterv1.File_greeter_v1_greeter_proto)
+	if err != nil {
+		fmt.Println(err)
+
+		return
+	}
+
+	policy := timeoutcfg.Merge(local, options) // for interceptor.New
+	for _, method := range []string{"SayHello", "SayGoodbye", "Upload"} {
+		r := policy.Resolve("/greeter.v1.GreeterService/" + method)
+		fmt.Println(method, r.Timeout, "by", r.Level)
+	}
+	// Output:
+	// SayHello 1.5s by provider method
+	// SayGoodbye 200ms by consumer method
+	// Upload 0s by provider method
+}
+
+// The program's own registry knows every service that is linked into it.
+func ExampleFromRegistry() {
+	policy, err := timeoutcfg.FromRegistry(protoregistry.GlobalFiles)
+	if err != nil {
+		fmt.Println(err)
+
+		return
+	}
+
+	fmt.Println(policy.Resolve(greeterv1.GreeterService_SayGoodbye_FullMethodName))
+	// Output: {5s provider service}
+}
+
+// A policy that is told its name tells it on.
+func ExamplePolicy_WithOrigin() {
+	parse := func(name, serviceConfig string) *timeoutcfg.Policy {
+		policy, err := timeoutcfg.Parse([]byte(serviceConfig))
+		if err != nil {
+			panic(err)
+		}
+
+		return policy.WithOrigin(name)
+	}
+	policy := timeoutcfg.Merge(
+		parse("policy.json", `{"timeoutPolicy": {"consumer": {"timeout": "5s"}}}`),
+		parse("dns:///bar", `{"methodConfig": [{"name": [{"service": "a.B"}], "timeout": "2s"}]}`),
+	)
+
+	for _, c := range policy.Explain("/a.B/M") {
+		if c.Set {
+			fmt.Println(c.Level, c.Timeout, c.Origin)
+		}
+	}
+
+	fmt.Println(policy.Origin())
+	// Output:
+	// provider service 2s dns:///bar@23802844c4c2
+	// consumer 5s policy.json@d89140793e40
+	// policy.json + dns:///bar@0c88303bdc52
 }

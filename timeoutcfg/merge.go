@@ -1,15 +1,18 @@
 package timeoutcfg
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
 // Merge combines the program's own policy with the one that a resolver
 // published, level by level and scope by scope: what only one of them sets
 // counts, and where both set the same, local wins, be its value the greater or
 // the smaller. The default is a level like any other. A published consumer part
 // is honoured, below the program's own.
+//
+// An option from a .proto file ([FromDescriptors]) was compiled in before all of
+// this, so whatever else sets its scope wins over it, local or published. The
+// program's own policy, what is published, and the options therefore combine in
+// any order: Merge(Merge(local, options), published) resolves like
+// Merge(Merge(local, published), options).
 //
 // gRPC never merges two service configs, so [Policy.ServiceConfig] of the
 // result is the local one, or the published one where the local one is "{}".
@@ -56,7 +59,11 @@ func mergeSettings(local, published settings, parts int) settings {
 		merged[sc] = s.published(parts)
 	}
 
-	maps.Copy(merged, local)
+	for sc, s := range local {
+		if other, taken := merged[sc]; !taken || s.place.section != sectionOption || other.place.section == sectionOption {
+			merged[sc] = s
+		}
+	}
 
 	return merged
 }

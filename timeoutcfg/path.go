@@ -27,7 +27,7 @@ const (
 type path struct {
 	parent *path
 	key    string // of a member; of an element: ""
-	index  int    // of an element; of a member: -1
+	index  int    // of an element; of a member: -1, of a fullName: -2
 }
 
 func (p *path) member(key string) *path {
@@ -36,6 +36,12 @@ func (p *path) member(key string) *path {
 
 func (p *path) element(i int) *path {
 	return &path{parent: p, index: i}
+}
+
+// fullName returns the place of a service or a method in a .proto file. It is no
+// place in the JSON, but what a reader of the file looks for.
+func fullName(name string) *path {
+	return &path{key: name, index: -2}
 }
 
 // String writes the path as people write it. A key that is no plain word is
@@ -58,6 +64,8 @@ func (p *path) write(b *strings.Builder) {
 	switch {
 	case p.index >= 0:
 		b.WriteString("[" + strconv.Itoa(p.index) + "]")
+	case p.index == -2:
+		b.WriteString(p.key)
 	case !isWord(p.key):
 		b.WriteString("[" + quote(p.key) + "]")
 	case p.parent == nil:
@@ -81,6 +89,7 @@ const (
 	sectionDefault                 // timeoutPolicy.defaultTimeout
 	sectionConsumer                // timeoutPolicy.consumer
 	sectionProvider                // timeoutPolicy.provider
+	sectionOption                  // options in .proto files
 )
 
 // path returns where the section begins.
@@ -111,6 +120,8 @@ type place struct {
 	part      int  // index in the policy's parts
 	entry     int  // index in methodConfig
 	name      int  // index in the entry's names
+
+	element string // of sectionOption: the full name of the service or method
 }
 
 func (p place) path() *path {
@@ -119,6 +130,8 @@ func (p place) path() *path {
 	switch {
 	case p.section == sectionDefault:
 		return at
+	case p.section == sectionOption:
+		return fullName(p.element)
 	case p.own && p.unlimited:
 		return at.member(keyUnlimited)
 	case p.own:

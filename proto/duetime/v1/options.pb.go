@@ -24,10 +24,11 @@ const (
 )
 
 // TimeoutOption is a limit written by a service's owner in the service's own
-// .proto file. It counts as the provider's word at the scope where it stands.
+// .proto file. It counts as the provider's word at the scope where it stands,
+// before anybody wrote anything else at that scope.
 type TimeoutOption struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// At most one of the two is set; neither says nothing.
+	// Exactly one of the two is set: an option that says nothing is left out.
 	//
 	// Types that are valid to be assigned to Limit:
 	//
@@ -103,7 +104,7 @@ type TimeoutOption_Timeout struct {
 }
 
 type TimeoutOption_Unlimited struct {
-	// True: calls have no time limit.
+	// True: calls have no time limit. False is refused, as it says nothing.
 	Unlimited bool `protobuf:"varint,2,opt,name=unlimited,proto3,oneof"`
 }
 

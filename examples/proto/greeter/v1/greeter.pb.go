@@ -9,6 +9,7 @@
 package greeterv1
 
 import (
+	_ "github.com/duetime/duetime/proto/duetime/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
@@ -304,7 +305,7 @@ var File_greeter_v1_greeter_proto protoreflect.FileDescriptor
 const file_greeter_v1_greeter_proto_rawDesc = "" +
 	"\n" +
 	"\x18greeter/v1/greeter.proto\x12\n" +
-	"greeter.v1\"%\n" +
+	"greeter.v1\x1a\x18duetime/v1/options.proto\"%\n" +
 	"\x0fSayHelloRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\".\n" +
 	"\x10SayHelloResponse\x12\x1a\n" +
@@ -316,12 +317,15 @@ const file_greeter_v1_greeter_proto_rawDesc = "" +
 	"\rUploadRequest\x12\x18\n" +
 	"\apicture\x18\x01 \x01(\fR\apicture\"$\n" +
 	"\x0eUploadResponse\x12\x12\n" +
-	"\x04size\x18\x01 \x01(\x03R\x04size2\xea\x01\n" +
-	"\x0eGreeterService\x12J\n" +
-	"\bSayHello\x12\x1b.greeter.v1.SayHelloRequest\x1a\x1c.greeter.v1.SayHelloResponse\"\x03\x90\x02\x01\x12K\n" +
+	"\x04size\x18\x01 \x01(\x03R\x04size2\x8a\x02\n" +
+	"\x0eGreeterService\x12X\n" +
+	"\bSayHello\x12\x1b.greeter.v1.SayHelloRequest\x1a\x1c.greeter.v1.SayHelloResponse\"\x11\xc2\xc8\x19\n" +
 	"\n" +
-	"SayGoodbye\x12\x1d.greeter.v1.SayGoodbyeRequest\x1a\x1e.greeter.v1.SayGoodbyeResponse\x12?\n" +
-	"\x06Upload\x12\x19.greeter.v1.UploadRequest\x1a\x1a.greeter.v1.UploadResponseB@Z>github.com/duetime/duetime/examples/proto/greeter/v1;greeterv1b\x06proto3"
+	"\b\b\x01\x10\x80ʵ\xee\x01\x90\x02\x01\x12K\n" +
+	"\n" +
+	"SayGoodbye\x12\x1d.greeter.v1.SayGoodbyeRequest\x1a\x1e.greeter.v1.SayGoodbyeResponse\x12G\n" +
+	"\x06Upload\x12\x19.greeter.v1.UploadRequest\x1a\x1a.greeter.v1.UploadResponse\"\x06\xc2\xc8\x19\x02\x10\x01\x1a\b\xc2\xc8\x19\x04\n" +
+	"\x02\b\x05B@Z>github.com/duetime/duetime/examples/proto/greeter/v1;greeterv1b\x06proto3"
 
 var (
 	file_greeter_v1_greeter_proto_rawDescOnce sync.Once

@@ -31,6 +31,9 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
 // GreeterService greets people and keeps their pictures.
+//
+// The timeouts are what its team promises. A client obeys them if it asks
+// timeoutcfg.FromDescriptors for them, unless somebody wrote others since.
 type GreeterServiceClient interface {
 	// SayHello answers a name with a greeting.
 	SayHello(ctx context.Context, in *SayHelloRequest, opts ...grpc.CallOption) (*SayHelloResponse, error)
@@ -83,6 +86,9 @@ func (c *greeterServiceClient) Upload(ctx context.Context, in *UploadRequest, op
 // for forward compatibility.
 //
 // GreeterService greets people and keeps their pictures.
+//
+// The timeouts are what its team promises. A client obeys them if it asks
+// timeoutcfg.FromDescriptors for them, unless somebody wrote others since.
 type GreeterServiceServer interface {
 	// SayHello answers a name with a greeting.
 	SayHello(context.Context, *SayHelloRequest) (*SayHelloResponse, error)
