@@ -51,6 +51,7 @@ func knownPackages() map[string]string {
 		"greeterv1":   "/examples/proto/greeter/v1",
 		"interceptor": "/interceptor",
 		"pb":          "/examples/proto/greeter/v1",
+		"policyfile":  "/timeoutcfg/policyfile",
 		"timeoutcfg":  "/timeoutcfg",
 	}
 }
