@@ -41,13 +41,9 @@ func problemTexts(tb testing.TB, err error) []string {
 	return texts
 }
 
-// TestRefuseOptions: bad options are refused in every form, all at once, each with
-// its file, its place in there and the full name of its element.
-func TestRefuseOptions(t *testing.T) {
-	t.Parallel()
-
-	sources := map[string]string{
-		"bad.proto": protoHead + `
+// badOptions are files with options that say what cannot be meant.
+var badOptions = map[string]string{
+	"bad.proto": protoHead + `
 service S {
   option (duetime.v1.service_timeout) = {};
   rpc Zero(E) returns (E) { option (duetime.v1.timeout) = {timeout: {}}; }
@@ -63,9 +59,14 @@ service S {
 }
 service T { option (duetime.v1.service_timeout) = {timeout: {nanos: -1}}; }
 `,
-		"worse.proto": `syntax = "proto3"; package b; import "duetime/v1/options.proto";
+	"worse.proto": `syntax = "proto3"; package b; import "duetime/v1/options.proto";
 service S { option (duetime.v1.service_timeout) = {timeout: {}}; }`,
-	}
+}
+
+// TestRefuseOptions: bad options are refused in every form, all at once, each with
+// its file, its place in there and the full name of its element.
+func TestRefuseOptions(t *testing.T) {
+	t.Parallel()
 
 	const (
 		method  = "option (duetime.v1.timeout) "
@@ -86,7 +87,7 @@ service S { option (duetime.v1.service_timeout) = {timeout: {}}; }`,
 		"worse.proto:2:13: b.S: " + service + "says {seconds: 0, nanos: 0}" + notMore,
 	}
 
-	for form, files := range forms(t, compileProto(t, sources, "bad.proto", "worse.proto")) {
+	for form, files := range forms(t, compileProto(t, badOptions, "bad.proto", "worse.proto")) {
 		p, err := timeoutcfg.FromDescriptors(append(files, files...)...)
 		if p != nil || err == nil {
 			t.Fatalf("%s: FromDescriptors = %v, %v", form, p, err)
@@ -104,9 +105,16 @@ service S { option (duetime.v1.service_timeout) = {timeout: {}}; }`,
 	}
 }
 
-// TestRefuseEncodedOptions: what no compiler lets pass may stand in a descriptor.
-func TestRefuseEncodedOptions(t *testing.T) {
-	t.Parallel()
+// encodedRefusal is a descriptor and what must be said of it; empty: nothing.
+type encodedRefusal struct {
+	why  string
+	file protoreflect.FileDescriptor
+	want string
+}
+
+// encodedRefusals are descriptors with options that no compiler lets pass.
+func encodedRefusals(t *testing.T) []encodedRefusal {
+	t.Helper()
 
 	const (
 		ours = "duetime/v1/options.proto"
@@ -125,11 +133,7 @@ func TestRefuseEncodedOptions(t *testing.T) {
 		return &descriptorpb.MethodOptions{UninterpretedOption: []*descriptorpb.UninterpretedOption{{}, option}}
 	}
 
-	for _, c := range []struct {
-		why  string
-		file protoreflect.FileDescriptor
-		want string
-	}{
+	return []encodedRefusal{
 		{"both limits", optioned(t, unknownOption(1<<3|2, 2, 1<<3, 3, 2<<3, 1), ours), head + "sets both timeout and unlimited; keep one of the two"},
 		{"both, unlimited first", optioned(t, unknownOption(2<<3, 1, 1<<3|2, 2, 1<<3, 3), ours), head + "sets both timeout and unlimited; keep one of the two"},
 		{"a field of the future", optioned(t, unknownOption(2<<3, 1, 15<<3, 1), ours), head + "has fields that this version of duetime does not know; leave them out, or use a version that knows them"},
@@ -142,7 +146,14 @@ func TestRefuseEncodedOptions(t *testing.T) {
 		{"another's, not interpreted", optioned(t, uninterpreted("other.timeout_ms"), ours), ""},
 		{"none of the extensions", optioned(t, &descriptorpb.MethodOptions{}, ours), ""},
 		{"placeholder", optioned(t, nil, "lost.proto").Imports().Get(0).FileDescriptor, "lost.proto: only the file's path is known, not what is in it; give the file itself, or leave it out"},
-	} {
+	}
+}
+
+// TestRefuseEncodedOptions: what no compiler lets pass may stand in a descriptor.
+func TestRefuseEncodedOptions(t *testing.T) {
+	t.Parallel()
+
+	for _, c := range encodedRefusals(t) {
 		p, err := timeoutcfg.FromDescriptors(c.file)
 		if c.want == "" {
 			if err != nil {
@@ -162,18 +173,33 @@ func TestRefuseEncodedOptions(t *testing.T) {
 	}
 }
 
+// twoTruths are two files with different limits for the same method.
+func twoTruths(t *testing.T) []protoreflect.FileDescriptor {
+	t.Helper()
+
+	three := `option (duetime.v1.timeout) = {timeout: {seconds: 3}};`
+
+	return []protoreflect.FileDescriptor{
+		oneMethod(t, "old.proto", three), oneMethod(t, "new.proto", strings.ReplaceAll(three, "3", "5")),
+	}
+}
+
+// oneMethod returns a file with the method a.S.M.
+func oneMethod(t *testing.T, name, option string) protoreflect.FileDescriptor {
+	t.Helper()
+
+	return compileProto(t, map[string]string{name: protoHead + `
+service S { rpc M(E) returns (E) { ` + option + ` } }`}, name)[0]
+}
+
 // TestRefuseTwoTruths: one service in two files must have one limit.
 func TestRefuseTwoTruths(t *testing.T) {
 	t.Parallel()
 
-	file := func(name, option string) protoreflect.FileDescriptor {
-		return compileProto(t, map[string]string{name: protoHead + `
-service S { rpc M(E) returns (E) { ` + option + ` } }`}, name)[0]
-	}
 	three := `option (duetime.v1.timeout) = {timeout: {seconds: 3}};`
-	old, other := file("old.proto", three), file("new.proto", strings.ReplaceAll(three, "3", "5"))
+	old, other := twoTruths(t)[0], twoTruths(t)[1]
 
-	for _, again := range []protoreflect.FileDescriptor{old, file("old.proto", three), file("copy.proto", three), file("bare.proto", "")} {
+	for _, again := range []protoreflect.FileDescriptor{old, oneMethod(t, "old.proto", three), oneMethod(t, "copy.proto", three), oneMethod(t, "bare.proto", "")} {
 		for _, files := range [][]protoreflect.FileDescriptor{{old, again}, {again, old}} {
 			p, err := timeoutcfg.FromDescriptors(files...)
 			if err != nil {
