@@ -143,6 +143,7 @@ func (c *publishingConn) ParseServiceConfig(serviceConfigJSON string) *serviceco
 		return c.ClientConn.ParseServiceConfig(serviceConfigJSON)
 	}
 	policy, err := timeoutcfg.Parse([]byte(serviceConfigJSON))
+	policy = policy.WithOrigin(c.target.name)
 	rest := policy.ServiceConfig()
 	if err != nil {
 		var stripErr error

@@ -410,6 +410,15 @@ func TestResolverFails(t *testing.T) {
 		p.after(50*time.Millisecond, provider200ms)
 		p.expired(errorOf(p.call(t.Context(), payload(1), grpc.WaitForReady(true))), serverWaiting(timeoutcfg.LevelProviderService, 200*time.Millisecond))
 	})
+	bubble(t, "its name", func(t *testing.T) {
+		p := publishing(t, testserver.New(t, testserver.Bufconn, testserver.Echo), "").connected()
+		p.publish(provider200ms)
+		for _, c := range p.timeouts.PolicyFor(p.cc).Explain(testserver.UnaryCall) {
+			if c.Wins && c.Origin.Name != publishedTarget {
+				t.Errorf("the winner comes from %q", c.Origin)
+			}
+		}
+	})
 	bubble(t, "Build", func(t *testing.T) {
 		p := publishing(t, testserver.New(t, testserver.Bufconn, testserver.Echo), "")
 		cc := testserver.Dial(t, "broken:///bar", append([]grpc.DialOption{
