@@ -226,10 +226,8 @@ func TestProxyConnections(t *testing.T) {
 	if _, err := lis.Accept(); err == nil {
 		t.Error("the server was connected to")
 	}
-	p.StopListening()
-	if _, err := (&net.Dialer{}).DialContext(t.Context(), "tcp4", p.Addr()); !errors.Is(err, syscall.ECONNREFUSED) {
-		t.Errorf("dial: %v", err)
-	}
+	p.StopListening() // who dials now may reach somebody else: the port is free
+	e.passes(t)
 }
 
 // TestProxyEndsWithItsTest: whatever it holds, its cleanup returns, and TestMain sees
