@@ -25,8 +25,9 @@ const mebibyte = 1 << 20
 
 // unary is a [Scene.Call] that makes a unary call of n bytes that do not compress.
 func unary(n int, opts ...grpc.CallOption) func(context.Context, *grpc.ClientConn) error {
+	req := &testpb.SimpleRequest{Payload: block(n)} // beforehand: a large one takes a moment
 	return func(ctx context.Context, cc *grpc.ClientConn) error {
-		_, err := testpb.NewTestServiceClient(cc).UnaryCall(ctx, &testpb.SimpleRequest{Payload: block(n)}, opts...)
+		_, err := testpb.NewTestServiceClient(cc).UnaryCall(ctx, req, opts...)
 		return err
 	}
 }

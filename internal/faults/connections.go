@@ -35,7 +35,7 @@ func connectionFaults() []Fault {
 		{
 			Name: "the connection is refused", Kind: Connection,
 			Story:  "Nothing listens there.",
-			Method: testserver.UnaryCall, Limit: usual,
+			Method: testserver.UnaryCall, Limit: time60,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				return afar(refusing(tb), unary(10))
@@ -79,7 +79,7 @@ func connectionFaults() []Fault {
 		{
 			Name: "the peer hangs up at once, and the call waits", Kind: Connection,
 			Story:  "The connection is accepted and closed, again and again; the call is made with WaitForReady.",
-			Method: testserver.UnaryCall, Limit: usual,
+			Method: testserver.UnaryCall, Limit: roomy,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				return afar(NewProxy(tb, hostPort(refusing(tb)), 0).Target(), patient())
@@ -100,7 +100,7 @@ func connectionFaults() []Fault {
 		{
 			Name: "GOAWAY, and nobody listens any more", Kind: Connection,
 			Story:  "The server says goodbye and is gone; the call is made with WaitForReady.",
-			Method: testserver.UnaryCall, Limit: usual,
+			Method: testserver.UnaryCall, Limit: roomy,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				server := serving(tb, testserver.Echo)
@@ -129,7 +129,7 @@ func connectionFaults() []Fault {
 		{
 			Name: "GOAWAY during a call that finishes", Kind: Connection,
 			Story:  "The server says goodbye while the call is under way, and answers it.",
-			Method: testserver.UnaryCall, Limit: time.Minute,
+			Method: testserver.UnaryCall, Limit: time60,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				return goodbye(tb, true)

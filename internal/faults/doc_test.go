@@ -80,9 +80,6 @@ func row(f *faults.Fault) []string {
 				parts = append(parts, code(item))
 			}
 		}
-		if o.TooLate {
-			parts = append(parts, "left too late")
-		}
 		ours = append(ours, strings.Join(parts, "; "))
 		if o.Null {
 			channel = append(channel, "`null -> target`")

@@ -122,7 +122,6 @@ type Outcome struct {
 	Wire    []string // items that WithNetworkEvidence adds to them for certain, [Normal]
 	Null    bool     // the channel is "null -> target"
 	Safe    bool     // safe to retry
-	TooLate bool     // the client's, whose request left when the time was up already: both elapsed parts are there
 	Halted  bool     // "client stalled" must stand in the brackets
 }
 
@@ -233,7 +232,7 @@ func words(code codes.Code, text string) string { return code.String() + ": " + 
 // must happen before it that a busy machine may take a while for.
 const (
 	usual = 1500 * time.Millisecond
-	roomy = 2500 * time.Millisecond
+	roomy = 4 * time.Second
 	// handshaken is for TLS, whose handshake costs a busy machine with the race detector
 	// a second.
 	handshaken = 6 * time.Second

@@ -3,6 +3,7 @@ package faults_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -48,8 +49,12 @@ func happen(t *testing.T, m mode, f *faults.Fault) {
 			_, _ = fmt.Fprintln(os.Stdout, halt) // the parent misses it otherwise
 		}()
 	}
-	for range max(f.Times, 1) {
-		c.call(t, f, scene)
+	for counted, made := 0, 0; counted < max(f.Times, 1); made++ {
+		if c.call(t, f, scene) {
+			counted++
+		} else if made > 100*f.Times {
+			t.Fatalf("of %d calls, %d counted", made, counted)
+		}
 	}
 }
 
@@ -74,18 +79,26 @@ func prepare(t *testing.T, m mode, f *faults.Fault) (*faults.Scene, *client) {
 	return scene, c
 }
 
-// call makes the fault's call and looks at what is said.
-func (c *client) call(t *testing.T, f *faults.Fault, scene *faults.Scene) {
+// call makes the fault's call and looks at what is said, if it counts.
+func (c *client) call(t *testing.T, f *faults.Fault, scene *faults.Scene) (counts bool) {
 	t.Helper()
+	begin := f.Context
 	if c.plain {
-		ctx, cancel := f.PlainContext(t.Context())
-		defer cancel()
-		judgePlain(t, f, scene.Call(ctx, c.cc))
-		return
+		begin = f.PlainContext
 	}
-	ctx, cancel := f.Context(t.Context())
+	ctx, cancel := begin(t.Context())
 	defer cancel()
-	c.judge(t, f, scene.Call(ctx, c.cc))
+	err := scene.Call(ctx, c.cc)
+	seen := c.seen()
+	switch {
+	case errors.Is(err, faults.ErrTooBusy):
+		return false
+	case c.plain:
+		judgePlain(t, f, err)
+	default:
+		c.judge(t, f, err, seen)
+	}
+	return true
 }
 
 const (

@@ -120,7 +120,7 @@ func flowFaults() []Fault {
 		{
 			Name: "a handler that does not read a large compressed request", Kind: FlowControl,
 			Story:  "With gzip, the request is watched until it is compressed; flow control holds it back after that, and the server gets the blame (a known limit).",
-			Method: testserver.UnaryCall, Limit: 2 * roomy,
+			Method: testserver.UnaryCall, Limit: roomy,
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				return at(streaming(tb, unread, narrow()...), unary(100<<10, grpc.UseCompressor("gzip")))

@@ -14,7 +14,7 @@ func (f *Fault) Message(o *Outcome) string {
 	if o.Side == "server" {
 		head = "Waiting server-side response timeout"
 	}
-	if o.Side == "server" || o.TooLate {
+	if o.Side == "server" {
 		elapsed = "client elapsed: N ms, server elapsed: N ms"
 	}
 	if o.Phase == "answered" {

@@ -59,7 +59,7 @@ func nameFaults() []Fault {
 		{
 			Name: "the name does not resolve", Kind: Name, Target: "fault:///bar",
 			Story:  "The resolver reports an error.",
-			Method: testserver.UnaryCall, Limit: usual,
+			Method: testserver.UnaryCall, Limit: time60,
 			Start: func(testing.TB) *Scene { return named(unresolvable(), unary(10)) },
 			Plain: []string{words(codes.Unavailable, "no such host: bar")},
 			Want:  untouched(),

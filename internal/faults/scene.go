@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"net"
 	"testing"
 
@@ -10,6 +11,9 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 )
+
+// ErrTooBusy says of a call that the machine was too busy for it to count.
+var ErrTooBusy = errors.New("faults: the call does not count")
 
 // Scene is a fault that waits for its client. It is for one client and
 // one call, or for [Fault.Times] of them.
@@ -24,7 +28,7 @@ type Scene struct {
 	// Prepare brings the client to where the fault begins: it connects, or takes what
 	// the call will lack. Whatever it leaves running ends with the test. nil: nothing.
 	Prepare func(ctx context.Context, cc *grpc.ClientConn) error
-	// Call makes the call and returns its error.
+	// Call makes the call and returns its error; [ErrTooBusy] where it is to be made anew.
 	Call func(ctx context.Context, cc *grpc.ClientConn) error
 	// Over is called before the client is closed, where it could not say goodbye
 	// otherwise. nil: nothing.

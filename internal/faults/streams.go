@@ -121,13 +121,14 @@ func echo(s serverSide) error {
 // uploading is a [Scene.Call] that sends so many messages of n bytes on a client
 // stream, and waits for the answer to them.
 func uploading(messages, n int) func(context.Context, *grpc.ClientConn) error {
+	message := &testpb.StreamingInputCallRequest{Payload: block(n)}
 	return func(ctx context.Context, cc *grpc.ClientConn) error {
 		s, err := testpb.NewTestServiceClient(cc).StreamingInputCall(ctx)
 		if err != nil {
 			return err
 		}
 		for range messages {
-			if err := s.Send(&testpb.StreamingInputCallRequest{Payload: block(n)}); errors.Is(err, io.EOF) {
+			if err := s.Send(message); errors.Is(err, io.EOF) {
 				break // the answer tells why
 			} else if err != nil {
 				return fmt.Errorf("SendMsg: %w", err)
