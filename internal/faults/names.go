@@ -104,7 +104,7 @@ func nameFaults() []Fault {
 	}
 }
 
-// idle makes one call and waits until the client has given its connection up again.
+// idle makes one call, and waits until the client has given its connection up again.
 func idle(ctx context.Context, cc *grpc.ClientConn) error {
 	if err := warm(ctx, cc); err != nil {
 		return err
