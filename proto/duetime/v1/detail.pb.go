@@ -439,7 +439,8 @@ type Network struct {
 	UnacknowledgedFor *durationpb.Duration `protobuf:"bytes,2,opt,name=unacknowledged_for,json=unacknowledgedFor,proto3" json:"unacknowledged_for,omitempty"`
 	// For how long nothing had come in when the call's last attempt began.
 	SilentBefore *durationpb.Duration `protobuf:"bytes,3,opt,name=silent_before,json=silentBefore,proto3" json:"silent_before,omitempty"`
-	// How many calls on the connection had expired in a row, this one included.
+	// How many calls on the connection had expired in a row, this one included; 0
+	// where the server answered.
 	ExpiredInARow int32 `protobuf:"varint,4,opt,name=expired_in_a_row,json=expiredInARow,proto3" json:"expired_in_a_row,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
