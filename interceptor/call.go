@@ -199,6 +199,7 @@ func (c *call) expire() {
 		// The caller's context had a deadline that it did not tell.
 		e.limit = limit{at: e.at, had: e.at.Sub(c.start), level: timeoutcfg.LevelContext}
 	}
+	e.seen.discountStall(e)
 	e.network = e.seen.networkAt(false)
 	if c.callerLags() {
 		go func() { // other calls wait for this goroutine

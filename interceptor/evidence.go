@@ -47,6 +47,7 @@ type sighting struct {
 	untaken    int       // messages of the last attempt whose last byte was not taken
 	sent       time.Time // when untaken last became zero; zero: never yet
 	takenBytes int       // bytes of the message encoded last that were taken at least, where it is large
+	takenAt    time.Time // when a message of the last attempt was last taken; zero: none was
 	compressed bool      // sent is when the message was compressed
 	answering  bool      // a response was decoded since the message encoded last
 	answered   bool      // a response was decoded
@@ -171,7 +172,7 @@ func (s *sightings) noteAttempt(ctx context.Context, n *network) {
 	}
 	s.deadline, _ = ctx.Deadline()
 	s.beginExchange(n.find(s.remote))
-	s.stream, s.sent = false, time.Time{}
+	s.stream, s.sent, s.takenAt = false, time.Time{}, time.Time{}
 	if s.compressed || s.opened && len(s.messages) == 0 {
 		// gRPC keeps the compressed request, which no witness watches, and a stream
 		// without messages has nothing to watch. That there is another attempt is all

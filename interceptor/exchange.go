@@ -53,6 +53,15 @@ func (s *sightings) announceCompressed() {
 	}
 }
 
+// discountStall goes back to when gRPC took the request, where the process stood
+// still over the limit: what was written before is seen to be so only after that.
+func (s *sighting) discountStall(e *ending) {
+	due := e.limit.at
+	if s.wire != nil && e.limit.exists() && e.at.Sub(due) > stallFloor && !s.sent.Before(due) && s.takenAt.Before(due) {
+		s.sent = s.takenAt
+	}
+}
+
 // onTheWire puts what the wire shows in the place of what the witnesses in gRPC can
 // only conclude: that the transport took a message for writing, or compressed it,
 // does not mean yet that it was written. Of several runs of the call at once, which an

@@ -143,8 +143,16 @@ func (s *sightings) take(m *lastByte, at time.Time) {
 		m.taken = true
 		s.untaken--
 	}
-	if s.untaken == 0 && at.After(s.sent) {
-		s.sent = at
+	if at.After(s.takenAt) {
+		s.takenAt = at
+	}
+	s.allTaken()
+}
+
+// allTaken notes when the last of the messages was taken, if all are.
+func (s *sightings) allTaken() {
+	if s.untaken == 0 && s.takenAt.After(s.sent) {
+		s.sent = s.takenAt
 	}
 }
 
@@ -167,6 +175,12 @@ func (s *sightings) noteFree(m *lastByte) {
 	if m.held == 0 && m.live {
 		// It is not sent again. If nobody took it, its stream is over.
 		m.live = false
+		if m.resent && !m.taken {
+			// Nor is it by this attempt, which an interceptor further in has made of a
+			// stream of its own: it owes its own messages only.
+			s.untaken--
+			s.allTaken()
+		}
 		s.messages = slices.DeleteFunc(s.messages, func(other *lastByte) bool { return other == m })
 	}
 }

@@ -176,3 +176,33 @@ func TestRetryIsNotSentUntilItIs(t *testing.T) {
 		t.Errorf("after a retry: %+v", seen)
 	}
 }
+
+// TestAbandonedAttempt: an interceptor further in tries again on a stream of its own,
+// and the message of the stream before is given back only then, unsent. The new
+// attempt does not owe it.
+func TestAbandonedAttempt(t *testing.T) {
+	t.Parallel()
+	c := &call{timeouts: &Timeouts{}, codec: wholeBytes{textCodec{}}}
+	encode := func() transport {
+		t.Helper()
+		message, err := (*codecWitness)(c).Marshal("message")
+		if err != nil {
+			t.Fatal(err)
+		}
+		message.Ref() // for a retry
+		return transport{message}
+	}
+	attempt(t, c)
+	abandoned := encode()
+	attempt(t, c)
+	tr := encode()
+	tr.send()
+	if c.wasSent() {
+		t.Fatal("the abandoned message does not count: the test is wrong")
+	}
+	abandoned.message.Free() // SendMsg returns
+	abandoned.message.Free() // the retry buffer is given up
+	if !c.wasSent() {
+		t.Error("the new attempt still owes the message of the one before")
+	}
+}
