@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newCheckCommand(a *app) *cobra.Command {
+	c := &checkCommand{app: a}
+	cmd := &cobra.Command{
+		Use:   "check -c policy.json [--proto DIR | --descriptor-set FILE | --reflect HOST:PORT]",
+		Short: "Find what is wrong with a policy, or hardly meant",
+		Long: `Find what is wrong with a policy, each with its file, line and column and what to
+write instead; and what is legal but hardly meant:
+
+  unknown service, unknown method   no service has the name; the nearest that one has
+  shadowed, useless                 the setting counts for no call, or sets nothing
+  shorter than the provider's       the consumer gives up before the provider does
+  ends streams                      a limit for a whole service, or for all, is one for its streams too
+  retry                             gRPC's retryPolicy can never help under this limit
+
+Names and streams are known only with the services at hand: --proto, --descriptor-set
+or --reflect.
+
+Exit codes: 0 nothing found, 1 something found, 2 a wrong command line.`,
+		Example: `  duetime check -c policy.json
+
+  # Are the names right? Ask the sources ...
+  duetime check -c policy.json --proto ./proto
+
+  # ... or a server that runs
+  duetime check -c policy.json --reflect localhost:50051 -plaintext
+
+  # For a script
+  duetime check -c policy.json --descriptor-set services.binpb -o json | jq '.findings[].message'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
+	}
+	configFlag(cmd, &c.files)
+	c.schema.add(cmd.Flags())
+	cmd.Flags().StringVar(&c.reflect, "reflect", "", "`HOST:PORT` of a server with reflection that has the services")
+	c.dial.add(cmd.Flags())
+
+	return cmd
+}
+
+type checkCommand struct {
+	*app
+
+	files   []string
+	schema  schemaFlags
+	reflect string
+	dial    dialFlags
+}
+
+func (c *checkCommand) run(ctx context.Context) error {
+	if err := demandPolicy(c.files); err != nil {
+		return err
+	}
+
+	policies, found, err := c.readPolicies(c.files)
+	if err != nil {
+		return err
+	}
+
+	if len(found) == 0 {
+		sc, err := c.services(ctx)
+		if err != nil {
+			return err
+		}
+
+		found = findings(policies, sc)
+
+		if sc == nil && c.format == formatText {
+			c.complain("no services are known, so names and streams were not looked at; see --proto, --descriptor-set, --reflect\n")
+		}
+	}
+
+	return c.report(found)
+}
+
+// services returns nil if none are to be known.
+func (c *checkCommand) services(ctx context.Context) (*schema, error) {
+	sc, err := c.schema.read(ctx, c.app)
+
+	switch {
+	case err != nil:
+		return nil, err
+	case c.reflect == "" && c.dial != (dialFlags{}):
+		return nil, errors.New("the flags for TLS are for --reflect, which is missing")
+	case c.reflect == "":
+		return sc, nil
+	case sc != nil:
+		return nil, errors.New("--reflect describes the services, and so does --proto or --descriptor-set; leave one out")
+	}
+
+	opts, err := c.dial.options(c.app)
+	if err != nil {
+		return nil, err
+	}
+
+	return reflectServices(ctx, c.reflect, opts, nil)
+}
+
+// report prints what was found.
+func (c *checkCommand) report(found problems) error {
+	if c.format == formatJSON {
+		if found == nil {
+			found = problems{} // none is a list too
+		}
+
+		if err := c.printJSON(map[string]problems{"findings": found}); err != nil {
+			return err
+		}
+	} else {
+		if err := c.print(found.text(c.styleFor(c.out))); err != nil {
+			return err
+		}
+
+		c.complain(fmt.Sprintf("%s in %s\n", count(len(found), "finding"), count(len(c.files), "file")))
+	}
+
+	if len(found) > 0 {
+		return errFound
+	}
+
+	return nil
+}
+
+// count says how many there are of what.
+func count(n int, what string) string {
+	switch n {
+	case 0:
+		return "no " + what + "s"
+	case 1:
+		return "1 " + what
+	default:
+		return fmt.Sprintf("%d %ss", n, what)
+	}
+}
