@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
@@ -198,22 +199,7 @@ func TestProgressLine(t *testing.T) {
 func TestTLS(t *testing.T) {
 	cert := testserver.Certified(t)
 	s := serve(t, grpc.Creds(credentials.NewServerTLSFromCert(cert)))
-	dir := t.TempDir()
-	file := func(name, kind string, der []byte) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-
-		return path
-	}
-
-	key, err := x509.MarshalPKCS8PrivateKey(cert.PrivateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	ca, private := file("ca.pem", "CERTIFICATE", cert.Certificate[0]), file("key.pem", "PRIVATE KEY", key)
+	ca, private := pemFiles(t, cert)
 
 	for name, tt := range map[string]struct {
 		args string
@@ -226,7 +212,7 @@ func TestTLS(t *testing.T) {
 		"insecure":              {"-insecure", exitFine, "Hello, x!"},
 		"a client certificate":  {"-insecure -cert " + ca + " -key " + private, exitFine, "Hello, x!"},
 		"not trusted":           {"", exitFindings, "name its authority with -cacert, or add -insecure"},
-		"another name":          {"-cacert " + ca, exitFindings, "certificate"},
+		"another name":          {"-cacert " + ca, exitFindings, "its certificate is not trusted"},
 		"plaintext":             {"-plaintext", exitFindings, "if it expects TLS, leave -plaintext out"},
 		"a key that is another": {"-cert " + ca + " -key " + ca, exitUsage, "give a certificate and its key"},
 	} {
@@ -235,6 +221,40 @@ func TestTLS(t *testing.T) {
 			cli(t, args...).want(t, tt.code, tt.want)
 		})
 	}
+}
+
+func TestClientCertificate(t *testing.T) {
+	cert := testserver.Certified(t)
+	s := serve(t, grpc.Creds(credentials.NewTLS(&tls.Config{
+		Certificates: []tls.Certificate{*cert}, ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS12,
+	})))
+	ca, private := pemFiles(t, cert)
+	args := []string{"call", "-insecure", "--target", s.addr, "greeter.v1.GreeterService/SayHello", "-d", `{"name": "x"}`}
+
+	cli(t, args...).want(t, exitFindings, "if a client's certificate, give -cert and -key")
+	cli(t, append(args, "-cert", ca, "-key", private)...).want(t, exitFine, "Hello, x!")
+}
+
+// pemFiles writes a certificate and its key into files.
+func pemFiles(t *testing.T, cert *tls.Certificate) (certificate, key string) {
+	t.Helper()
+
+	dir := t.TempDir()
+	file := func(name, kind string, der []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+
+		return path
+	}
+
+	der, err := x509.MarshalPKCS8PrivateKey(cert.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return file("ca.pem", "CERTIFICATE", cert.Certificate[0]), file("key.pem", "PRIVATE KEY", der)
 }
 
 // TestRefusedServiceConfig shows what the user is told of a policy that gRPC refuses.

@@ -40,6 +40,7 @@ func TestCheck(t *testing.T) {
 		{"streams without services", "nothing is known of them", exitFine, "check -c streams.json"},
 		{"retries", "that never happen, or that gRPC refuses", exitFindings, "check -c retries.json"},
 		{"retries of known methods", "the longest limit among them counts", exitFindings, "check -c retries.json --proto proto"},
+		{"retries of one known method", "are enough", exitFine, "check -c retries-longest.json --proto proto"},
 		{"sources that do not compile", "each with its place", exitFindings, "check -c clean.json --proto badproto"},
 		{"a descriptor set that is none", "says how to make one", exitFindings, "check -c clean.json --descriptor-set clean.json"},
 	} {

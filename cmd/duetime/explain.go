@@ -31,8 +31,8 @@ after it is what a resolver published. Where both set the same level, the first 
   # The program's own policy over a published one
   duetime explain -c local.json -c published.json com.foo.BarService/SayHello
 
-  # What Dubbo's files say, for a script
-  duetime explain -c dubbo-consumer.xml com.foo.BarService/SayHello -o json | jq -r .timeout`,
+  # For a script
+  duetime explain -c policy.json com.foo.BarService/SayHello -o json | jq -r .timeout`,
 		Args: oneMethod,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.explain(files, args[0])
@@ -46,7 +46,7 @@ after it is what a resolver published. Where both set the same level, the first 
 // configFlag adds -c.
 func configFlag(cmd *cobra.Command, files *[]string) {
 	cmd.Flags().StringArrayVarP(files, "config", "c", nil,
-		"policy `FILE`: a service config in JSON, or a Dubbo file; - reads standard input;\n"+
+		"policy `FILE`: a service config in JSON; - reads standard input;\n"+
 			"given again: what is published, below the first")
 }
 

@@ -179,10 +179,6 @@ func listed(names []string) string {
 // locate finds the line and the column of each path.
 func (c *checker) locate(policies []namedPolicy) {
 	for _, p := range policies {
-		if !p.json {
-			continue
-		}
-
 		var paths []string
 
 		for _, f := range c.found {

@@ -1,6 +1,5 @@
 // Duetime answers, from a shell, what limit a gRPC method gets and why; checks
-// timeout policies; converts Dubbo's files to them; and makes real calls under
-// them. `duetime --help` shows how.
+// timeout policies; and makes real calls under them. `duetime --help` shows how.
 //
 // Its exit codes are 0 for fine, 1 for findings, problems and failed calls, and 2
 // for a command line that cannot be carried out.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -145,6 +146,17 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// TestNoArguments shows that a command line without arguments is not filled up with
+// those of the process, as cobra does for a nil list.
+func TestNoArguments(t *testing.T) {
+	before := os.Args
+	os.Args = []string{"duetime", "version"}
+
+	t.Cleanup(func() { os.Args = before })
+
+	cli(t).want(t, exitUsage, "a command is missing")
+}
+
 func TestWrongUsage(t *testing.T) {
 	r := record(t, "usage")
 
@@ -197,6 +209,22 @@ func TestBrokenOutput(t *testing.T) {
 	var errOut bytes.Buffer
 
 	code := run(t.Context(), []string{"explain", "-c", "clean.json", "a.B/C"}, strings.NewReader(""), brokenWriter{}, &errOut)
+	if code != exitFindings || !strings.Contains(errOut.String(), io.ErrClosedPipe.Error()) {
+		t.Errorf("exit code %d, %q", code, errOut.String())
+	}
+}
+
+// TestBrokenOutputOfStream shows that a call ends whose answers nobody can read, while
+// there is more to send than the connection takes.
+func TestBrokenOutputOfStream(t *testing.T) {
+	s := serve(t)
+	body := strings.Repeat("A", 40_000)
+	requests := strings.Repeat(`{"payload": {"body": "`+body+`"}}`, 20)
+
+	var errOut bytes.Buffer
+
+	code := run(t.Context(), []string{"call", "-plaintext", "--target", s.addr, "grpc.testing.TestService/FullDuplexCall", "-d", "@"},
+		strings.NewReader(requests), brokenWriter{}, &errOut)
 	if code != exitFindings || !strings.Contains(errOut.String(), io.ErrClosedPipe.Error()) {
 		t.Errorf("exit code %d, %q", code, errOut.String())
 	}

@@ -20,8 +20,7 @@ type namedPolicy struct {
 	*timeoutcfg.Policy
 
 	file string
-	text []byte // the service config; of a Dubbo file the one that it converts to
-	json bool   // the file is that text, so that places in it can be told
+	text []byte // the service config
 }
 
 // readPolicies reads the files in order. If any of them has problems, it returns
@@ -33,7 +32,7 @@ func (a *app) readPolicies(files []string) ([]namedPolicy, problems, error) {
 	)
 
 	for _, file := range files {
-		text, err := a.readFile(file, "a service config (JSON) or a Dubbo file (.xml, .properties, .yml, .yaml)")
+		text, err := a.readFile(file, "a service config in JSON")
 		if err != nil {
 			return nil, nil, err
 		}
@@ -56,7 +55,7 @@ func parsePolicy(file string, text []byte) (namedPolicy, problems) {
 		return namedPolicy{}, problemsOf(file, err)
 	}
 
-	return namedPolicy{Policy: p, file: file, text: text, json: true}, nil
+	return namedPolicy{Policy: p, file: file, text: text}, nil
 }
 
 // standardInput is how "-" is called in messages.

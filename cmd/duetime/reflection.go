@@ -129,10 +129,11 @@ func explainReflection(ctx context.Context, target string, err error) error {
 			target, seconds(reflectionTime), instead)
 	case strings.Contains(why, "first record does not look like a TLS handshake"):
 		return fmt.Errorf("%s speaks no TLS (%s); add -plaintext", target, why)
-	case strings.Contains(why, "certificate"):
+	case strings.Contains(why, "failed to verify certificate"):
 		return fmt.Errorf("%s: its certificate is not trusted (%s); name its authority with -cacert, or add -insecure", target, why)
-	case code == codes.Unavailable && strings.Contains(why, "error reading server preface"):
-		return fmt.Errorf("%s hung up (%s); if it expects TLS, leave -plaintext out", target, why)
+	case code == codes.Unavailable && !strings.Contains(why, "Error while dialing"):
+		return fmt.Errorf("%s hung up (%s); if it expects TLS, leave -plaintext out, if a client's certificate, give -cert and -key",
+			target, why)
 	case code == codes.Unavailable:
 		return fmt.Errorf("%s cannot be reached (%s); see whether it runs there", target, why)
 	default:

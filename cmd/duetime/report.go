@@ -31,6 +31,13 @@ type report struct {
 func newReport(cl *caller, tallies []tally) report {
 	r := report{method: cl.name(), target: cl.target}
 	r.limit, r.level = cl.limit()
+	r.collect(tallies)
+
+	return r
+}
+
+// collect adds up what the workers counted.
+func (r *report) collect(tallies []tally) {
 	r.expired, r.failed = map[expiry]int{}, map[codes.Code]failed{}
 
 	for _, t := range tallies {
@@ -57,8 +64,6 @@ func newReport(cl *caller, tallies []tally) report {
 	}
 
 	slices.Sort(r.times)
-
-	return r
 }
 
 // answered is how many calls were answered well.

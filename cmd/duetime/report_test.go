@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +126,31 @@ func TestBuckets(t *testing.T) {
 				t.Errorf("%d calls in the buckets, want %d", sum, len(tt.times))
 			}
 		})
+	}
+}
+
+func TestCollect(t *testing.T) {
+	r := madeUp(10*time.Millisecond, nil)
+	r.collect([]tally{
+		{
+			times: []time.Duration{3 * time.Millisecond, 12 * time.Millisecond}, interrupted: 1,
+			failed: map[codes.Code]failed{codes.NotFound: {2, "first"}},
+		},
+		{
+			times:   []time.Duration{time.Millisecond},
+			expired: map[expiry]int{{interceptor.ServerSide, interceptor.PhaseWaiting}: 2},
+			failed:  map[codes.Code]failed{codes.NotFound: {3, "second"}},
+		},
+	})
+
+	// An answer that was in time, and noted late, took as long as it may.
+	want := []time.Duration{time.Millisecond, 3 * time.Millisecond, 10 * time.Millisecond}
+	if !slices.Equal(r.times, want) {
+		t.Errorf("got %v, want %v", r.times, want)
+	}
+
+	if r.expiries() != 2 || r.failures() != 5 || r.interrupted != 1 || r.failed[codes.NotFound].message != "first" {
+		t.Errorf("got %+v", r)
 	}
 }
 

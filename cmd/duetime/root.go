@@ -13,15 +13,13 @@ func newRootCommand(a *app) *cobra.Command {
 		Use:   "duetime",
 		Short: "Ask and check the timeouts of gRPC methods, and call methods under them",
 		Long: `duetime tells what time limit a gRPC method gets and who set it, finds the mistakes
-in a timeout policy, makes a policy of Dubbo's files, and calls methods under a
-policy to show how long they really take.
+in a timeout policy, and calls methods under a policy to show how long they really
+take.
 
 A policy stands in a gRPC service config (JSON) under the key "timeoutPolicy":
 
   {"timeoutPolicy": {"consumer": {"timeout": "5s", "methodConfig": [
     {"name": [{"service": "com.foo.BarService", "method": "SayHello"}], "timeout": "3s"}]}}}
-
-Where a policy is asked for (-c), Dubbo's files do as well: .xml, .properties, .yml, .yaml.
 
 Exit codes: 0 fine, 1 findings, problems or failed calls, 2 a wrong command line.
 Colours appear on a terminal only, and never when NO_COLOR is set.`,
@@ -30,9 +28,6 @@ Colours appear on a terminal only, and never when NO_COLOR is set.`,
 
   # What is wrong with the policy, given the services that there really are?
   duetime check -c policy.json --reflect localhost:50051 -plaintext
-
-  # Dubbo's files as a service config
-  duetime convert consumer.xml provider.xml > policy.json
 
   # A thousand real calls, twenty at a time
   duetime call -c policy.json --target localhost:50051 -plaintext \
