@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -160,6 +161,34 @@ func TestInterrupt(t *testing.T) {
 
 	got := <-ended
 	got.want(t, exitFindings, "0 of 1000 calls, 2 at a time", "interrupted     2\n")
+}
+
+// TestInterruptedQuestion shows that Ctrl-C also ends the wait for a server that says
+// nothing at all.
+func TestInterruptedQuestion(t *testing.T) {
+	lis, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(lis)
+
+	ctx, interrupt := context.WithCancel(t.Context())
+	ended := make(chan result)
+
+	go func() {
+		ended <- cliWith(ctx, "", "call", "-plaintext", "--target", lis.Addr().String(), "greeter.v1.GreeterService/SayHello")
+	}()
+
+	conn, err := lis.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(conn)
+
+	interrupt()
+
+	got := <-ended
+	got.want(t, exitFindings, lis.Addr().String()+": interrupted")
 }
 
 func TestProgress(t *testing.T) {

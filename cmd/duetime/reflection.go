@@ -120,13 +120,13 @@ func explainReflection(ctx context.Context, target string, err error) error {
 	const instead = "describe the services with --descriptor-set or --proto"
 
 	switch {
-	case code == codes.Unimplemented:
-		return fmt.Errorf("%s has no reflection service; %s", target, instead)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return fmt.Errorf("%s: interrupted", target)
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: no answer from its reflection service within %s; see whether it runs, or %s",
 			target, seconds(reflectionTime), instead)
+	case code == codes.Unimplemented:
+		return fmt.Errorf("%s has no reflection service (%s); %s", target, why, instead)
 	case strings.Contains(why, "first record does not look like a TLS handshake"):
 		return fmt.Errorf("%s speaks no TLS (%s); add -plaintext", target, why)
 	case strings.Contains(why, "failed to verify certificate"):
