@@ -71,7 +71,7 @@ func TestDeadlineThatNobodyKeeps(t *testing.T) {
 			start := time.Now()
 			ctx := broken{ctx, start.Add(time.Second)}
 			r.expired(errorOf(r.call(ctx, payload(1))), serverWaiting(timeoutcfg.LevelContext, time.Second))
-			if took := time.Since(start); took > 1100*time.Millisecond {
+			if took := time.Since(start); took > 1600*time.Millisecond {
 				t.Errorf("took %v", took)
 			}
 		}
