@@ -3,6 +3,7 @@ package interceptor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -34,7 +35,7 @@ func TestHedging(t *testing.T) {
 	}
 	each(t, allModes, func(t *testing.T, m mode) {
 		gate := testserver.NewGate(t)
-		r := m.rig(t, testserver.New(t, m.network, gate.Deaf), setup{policy: m.brief(), inner: []unary{hedge}}).ready()
+		r := m.rig(t, testserver.New(t, m.network, gate.Deaf), setup{policy: policyOf(map[string]string{"consumer": fmt.Sprintf("%.1fs", m.roomy().Seconds())}), inner: []unary{hedge}}).ready()
 		e := as(t, errorOf(r.call(t.Context(), payload(100))))
 		if e.Side != interceptor.ServerSide || e.Sent.IsZero() || e.SafeToRetry() || e.Attempts < 1 {
 			t.Errorf("got %v", e)
