@@ -122,24 +122,10 @@ func explain(policies []namedPolicy, method methodName) explanation {
 	r := merged.Resolve(full)
 	e := explanation{Method: full, Timeout: limitText(r.Timeout), Level: r.Level.String()}
 
-	parts := make([][]timeoutcfg.Candidate, len(policies))
-	for i, p := range policies {
-		parts[i] = p.Explain(full)
-	}
-
-	for i, c := range merged.Explain(full) {
-		said := candidate{Level: c.Level.String(), Set: c.Set, Wins: c.Wins}
+	for _, c := range merged.Explain(full) {
+		said := candidate{Level: c.Level.String(), Set: c.Set, Wins: c.Wins, from: c.Origin.Name}
 		if c.Set || c.Level == timeoutcfg.LevelDefault {
 			said.Timeout = limitText(c.Timeout)
-		}
-
-		// Where several files set a level, the first one counts.
-		for j := range parts {
-			if parts[j][i].Set {
-				said.from = policies[j].file
-
-				break
-			}
 		}
 
 		e.Candidates = append(e.Candidates, said)

@@ -55,7 +55,7 @@ func parsePolicy(file string, text []byte) (namedPolicy, problems) {
 		return namedPolicy{}, problemsOf(file, err)
 	}
 
-	return namedPolicy{Policy: p, file: file, text: text}, nil
+	return namedPolicy{Policy: p.WithOrigin(file), file: file, text: text}, nil
 }
 
 // standardInput is how "-" is called in messages.
