@@ -20,16 +20,19 @@ func Read(path string) (*timeoutcfg.Policy, error) {
 		return nil, &Error{Path: path, Err: err}
 	}
 
-	return parse(path, text)
-}
-
-func parse(path string, text []byte) (*timeoutcfg.Policy, error) {
-	p, err := timeoutcfg.Parse(text)
+	p, err := parse(path, text)
 	if err != nil {
 		return nil, &Error{Path: path, Err: err}
 	}
 
-	return p.WithOrigin(path), nil
+	return p, nil
+}
+
+// parse makes the policy of a file of its text. Its error does not say the path yet.
+func parse(path string, text []byte) (*timeoutcfg.Policy, error) {
+	p, err := timeoutcfg.Parse(text)
+
+	return p.WithOrigin(path), err
 }
 
 // readText reads the whole file.

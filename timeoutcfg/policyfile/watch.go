@@ -123,7 +123,7 @@ func (w *watcher) begin(ctx context.Context) error {
 
 	var policy *timeoutcfg.Policy
 	if err == nil {
-		policy, err = timeoutcfg.Parse(text)
+		policy, err = parse(w.name, text)
 	}
 
 	if err != nil {
@@ -132,7 +132,7 @@ func (w *watcher) begin(ctx context.Context) error {
 		return &Error{Path: w.name, Err: err}
 	}
 
-	w.use(ctx, policy.WithOrigin(w.name), sha256.Sum256(text))
+	w.use(ctx, policy, sha256.Sum256(text))
 
 	return nil
 }
@@ -188,7 +188,7 @@ func (w *watcher) refresh(ctx context.Context) (again bool) {
 
 	var policy *timeoutcfg.Policy
 	if err == nil && sum != w.inForce {
-		policy, err = timeoutcfg.Parse(text)
+		policy, err = parse(w.name, text)
 	}
 
 	if blind != nil {
@@ -202,7 +202,7 @@ func (w *watcher) refresh(ctx context.Context) (again bool) {
 	w.report(ctx, err, sum)
 
 	if policy != nil {
-		w.use(ctx, policy.WithOrigin(w.name), sum)
+		w.use(ctx, policy, sum)
 	}
 
 	return again
