@@ -27,8 +27,7 @@ type call struct {
 	typ      interceptors.GRPCType
 	conn     *grpc.ClientConn // nil for an in-process channel
 	start    time.Time
-	limit    limit
-	open     *openLimit // guards limit; nil: it is settled
+	limit    limit // guarded by ender.open where there is one, until it is settled
 
 	context context.Context // what the call gets
 	ender   callContext     // ends it
@@ -84,8 +83,7 @@ func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.
 	deadline, hasDeadline := ctx.Deadline()
 	c.limit = c.limitBy(policy, o.limit, deadline, hasDeadline)
 	if undecided && o.limit == nil && !outranks(policy.Resolve(method).Level) {
-		c.open = &openLimit{call: c, local: policy, deadline: deadline, hasDeadline: hasDeadline}
-		c.ender.open = c.open
+		c.ender.open = &openLimit{call: c, local: policy, deadline: deadline, hasDeadline: hasDeadline}
 	}
 	c.context = c.ender.derive(ctx, c.limit.at)
 	c.seen.unary = typ == interceptors.Unary
@@ -141,8 +139,8 @@ func (c *call) begin() (release func() bool) {
 		left = max(c.limit.had-time.Since(c.start), 1)
 	}
 	c.timeouts.calls.Register(&c.inFlight, c.id, c, left)
-	if c.open != nil {
-		c.timeouts.policies.await(c.open, c.target())
+	if open := c.ender.open; open != nil {
+		c.timeouts.policies.await(open, c.target())
 	}
 	if c.ender.parent.Done() == nil {
 		return func() bool { return true }
@@ -187,8 +185,8 @@ func (c *call) parentEnded() {
 // over lets go of what a call that is over was tied to.
 func (c *call) over() {
 	c.seen.endExchange()
-	if c.open != nil {
-		c.timeouts.policies.forget(c.open)
+	if open := c.ender.open; open != nil {
+		c.timeouts.policies.forget(open)
 	}
 }
 

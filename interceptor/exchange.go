@@ -7,7 +7,7 @@ import (
 )
 
 // beginExchange begins the exchange of a new attempt on its connection; nil: it is
-// not watched. s.mu is held, as in all of this file but now's part.
+// not watched. s.mu is held.
 func (s *sightings) beginExchange(c *wire.Connection) {
 	if s.exchange != nil {
 		s.exchange.End()
@@ -37,7 +37,7 @@ func (s *sightings) noteEnd() {
 	}
 }
 
-// announce tells the exchange that the transport has begun to write m.
+// announce tells the exchange that the transport has begun to write m. s.mu is held.
 func (s *sightings) announce(m *lastByte) {
 	if s.exchange != nil && !m.announced && m.live {
 		m.announced = true
@@ -45,7 +45,7 @@ func (s *sightings) announce(m *lastByte) {
 	}
 }
 
-// announceCompressed tells the exchange that a message was compressed.
+// announceCompressed tells the exchange that a message was compressed. s.mu is held.
 func (s *sightings) announceCompressed() {
 	s.packed++
 	if s.exchange != nil {

@@ -47,18 +47,19 @@ import (
 // then only the connections whose credentials are wrapped by Credentials are watched,
 // and DialOptions logs a warning.
 func WithNetworkEvidence(dial ...func(context.Context, string) (net.Conn, error)) Option {
-	n := &network{dial: dialAsGRPC}
 	switch {
 	case len(dial) > 1:
 		return meaningless("WithNetworkEvidence with several dialers", "one, or none")
 	case len(dial) == 1 && dial[0] == nil:
 		return meaningless("WithNetworkEvidence(nil)", "a dialer, or no argument")
-	case len(dial) == 1:
-		n.dial, n.given = dial[0], true
 	}
 	return optionFunc(func(t *Timeouts) {
-		if wire.Supported {
-			t.network = &network{dial: n.dial, given: n.given}
+		if !wire.Supported {
+			return
+		}
+		t.network = &network{dial: dialAsGRPC}
+		if len(dial) == 1 {
+			t.network.dial, t.network.given = dial[0], true
 		}
 	})
 }

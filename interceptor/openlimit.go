@@ -69,17 +69,17 @@ func (l *openLimit) settle() time.Time {
 
 // settled returns the call's limit, which does not change any more.
 func (c *call) settled() limit {
-	if c.open != nil {
-		c.open.settle()
+	if open := c.ender.open; open != nil {
+		open.settle()
 	}
 	return c.limit
 }
 
 // limitNow returns the call's limit as it is now.
 func (c *call) limitNow() limit {
-	if c.open != nil {
-		c.open.mu.Lock()
-		defer c.open.mu.Unlock()
+	if open := c.ender.open; open != nil {
+		open.mu.Lock()
+		defer open.mu.Unlock()
 	}
 	return c.limit
 }

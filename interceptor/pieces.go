@@ -2,10 +2,9 @@ package interceptor
 
 import "google.golang.org/grpc/mem"
 
-// A large message, and any on a watched connection, goes out in pieces, so that what
-// the transport reads tells how far it has come. A piece is no smaller than a frame of HTTP/2, and there are no more
-// than pieceCount of them: that a message of a mebibyte is watched costs a hundredth
-// of what its encoding does.
+// A large message, and any of a Timeouts that watches connections, goes out in pieces,
+// so that what the transport reads tells how far it has come. A piece is no smaller
+// than a frame of HTTP/2, and there are hardly more than pieceCount of them.
 const (
 	pieceSize  = 16 << 10
 	pieceCount = 256
@@ -52,7 +51,7 @@ func appendPieces(watched mem.BufferSlice, last *lastByte, size int, before mem.
 func (s *sightings) notePiece(m *lastByte, begin int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !m.handed || m.resent && m.refs < refsBeforeResend {
+	if !m.handed || m.readLate() {
 		return // a compressor, or the transport of an attempt before
 	}
 	m.takenBytes = max(m.takenBytes, begin)

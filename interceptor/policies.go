@@ -56,8 +56,14 @@ func (p *policies) set(local *timeoutcfg.Policy) {
 	defer p.mu.Unlock()
 	p.local.Store(local)
 	for _, t := range p.targets {
-		t.inForce.Store(&inForce{policy: timeoutcfg.Merge(local, t.published), published: t.inForce.Load().published})
+		p.enforce(t, t.inForce.Load().published)
 	}
+}
+
+// enforce puts the target's policy in force, and whether a resolver has spoken. mu is
+// held.
+func (p *policies) enforce(t *target, published bool) {
+	t.inForce.Store(&inForce{policy: timeoutcfg.Merge(p.local.Load(), t.published), published: published})
 }
 
 // of returns the policy for a new call on conn, which may be nil. undecided tells that
@@ -98,7 +104,7 @@ func (p *policies) enter(name string) *target {
 	t := p.targets[name]
 	if t == nil {
 		t = &target{name: name, waiting: make(map[*openLimit]struct{})}
-		t.inForce.Store(&inForce{policy: p.local.Load()})
+		p.enforce(t, false)
 		if p.targets == nil {
 			p.targets = make(map[string]*target)
 		}
@@ -132,7 +138,7 @@ func (p *policies) close(t *target) {
 	t.resolvers--
 	if t.resolvers == 0 {
 		t.published, t.refused = nil, ""
-		t.inForce.Store(&inForce{policy: p.local.Load()})
+		p.enforce(t, false)
 	}
 	p.changes.Add(1)
 	p.leave(t)
@@ -148,7 +154,7 @@ func (p *policies) publish(t *target, policy *timeoutcfg.Policy, wrong string) (
 	if wrong == "" {
 		t.published = policy
 	}
-	t.inForce.Store(&inForce{policy: timeoutcfg.Merge(p.local.Load(), t.published), published: true})
+	p.enforce(t, true)
 	published, waiting := t.published, t.waiting
 	t.waiting = make(map[*openLimit]struct{})
 	p.mu.Unlock()

@@ -126,9 +126,8 @@ type lastByte struct {
 	mem.Buffer
 	seen *sightings
 
-	size       int          // bytes of the message
+	size       int          // bytes of the message; 0: there is no last byte
 	live       bool         // gRPC may send it, for this run of the call
-	empty      bool         // the message has no bytes
 	taken      bool         // the transport has taken it, for the last attempt
 	held       int          // references now
 	refs       int          // references taken since the current attempt began, or since encoding

@@ -28,7 +28,7 @@ func (s *sightings) noteEncoded(size int, inline *lastByte) *lastByte {
 	if s.unary {
 		s.forgetAll()
 	}
-	m.seen, m.held, m.size, m.empty, m.live = s, 1, size, size == 0, true
+	m.seen, m.held, m.size, m.live = s, 1, size, true
 	s.messages = append(s.messages, m)
 	s.untaken++
 	s.size, s.sent, s.answering, s.last = size, time.Time{}, false, m
@@ -64,7 +64,7 @@ func (s *sightings) noteRef(m *lastByte) {
 	if m.resent {
 		s.stream = true // a retry hands the message over when it has its stream
 	}
-	if m.empty && m.inWriter() {
+	if m.size == 0 && m.inWriter() {
 		s.announce(m) // it has no byte to be read, and may be on the wire before noteFree
 	}
 }
@@ -77,6 +77,9 @@ const refsBeforeResend = 2
 
 // The first attempt takes one more: SendMsg's own, to keep the message.
 const refsBeforeSend = refsBeforeResend + 1
+
+// readLate reports whether a read now is that of an attempt before.
+func (m *lastByte) readLate() bool { return m.resent && m.refs < refsBeforeResend }
 
 // inWriter reports whether as many references were taken as the transport has when it
 // writes the message.
@@ -101,7 +104,7 @@ func (s *sightings) noteRead(m *lastByte) {
 		}
 		return
 	}
-	if m.resent && m.refs < refsBeforeResend {
+	if m.readLate() {
 		return
 	}
 	if m.reads < len(m.readAt) {
@@ -163,7 +166,7 @@ func (s *sightings) noteFree(m *lastByte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m.held--
-	if m.empty && m.live && !m.taken {
+	if m.size == 0 && m.live && !m.taken {
 		kept := 0
 		if s.retained && !s.answered { // after an answer gRPC does not try again
 			kept = 1
