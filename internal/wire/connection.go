@@ -37,7 +37,15 @@ type stream struct {
 }
 
 func newConnection(conn net.Conn) *Connection {
-	return &Connection{kernel: kernelOf(conn), heard: time.Now(), streams: make(map[uint32]*stream)}
+	c := &Connection{kernel: kernelOf(conn), heard: time.Now(), streams: make(map[uint32]*stream)}
+	c.expectFrames()
+	return c
+}
+
+// expectFrames begins to look for frames, where the connection's bytes in clear begin.
+// mu is held, or nobody else has c yet.
+func (c *Connection) expectFrames() {
+	c.in, c.out, c.blocked = newScanner(false), newScanner(true), false
 }
 
 // beforeWrite looks at what is about to be written.

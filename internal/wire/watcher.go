@@ -23,7 +23,6 @@ func (w *Watcher) Watch(conn net.Conn) net.Conn {
 		return conn
 	}
 	c := newConnection(conn)
-	c.in, c.out = newScanner(false), newScanner(true)
 	s := &socket{Conn: conn, of: c, known: w, raw: true, frames: true}
 	s.local, s.remote = conn.LocalAddr(), ownAddress(conn.RemoteAddr())
 	if s.remote != nil { // else nobody can find it
@@ -43,7 +42,7 @@ func (*Watcher) WatchClear(raw, secured net.Conn) net.Conn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	below.frames = false // what goes through it from now on is not in clear
-	c.in, c.out, c.blocked = newScanner(false), newScanner(true), false
+	c.expectFrames()
 	return &socket{Conn: secured, of: c, local: below.local, remote: below.remote, frames: true}
 }
 
