@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/duetime/duetime/internal/testserver"
 )
 
 func TestMain(m *testing.M) {
@@ -40,13 +41,7 @@ func inChild(t *testing.T, env []string, body func(*testing.T)) (output string, 
 		fmt.Println(childPassed) //nolint:forbidigo // for the parent to read
 		os.Exit(0)
 	}
-	var run []string
-	for part := range strings.SplitSeq(t.Name(), "/") {
-		run = append(run, "^"+regexp.QuoteMeta(part)+"$")
-	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0],
-		"-test.run="+strings.Join(run, "/"), "-test.count=1", "-test.timeout=60s", "-test.v")
-	cmd.Env = append(append(os.Environ(), env...), childEnv+"="+t.Name())
+	cmd := testserver.Again(t, append(env, childEnv+"="+t.Name())...)
 	out, err := cmd.CombinedOutput()
 	var exited *exec.ExitError
 	if err != nil && !errors.As(err, &exited) {

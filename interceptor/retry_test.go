@@ -313,7 +313,7 @@ func TestConnectionLostWithoutSlot(t *testing.T) {
 		raw := testserver.NewRaw(t, m.network, testserver.Script{MaxStreams: &none})
 		asked := make(chan struct{}, 1)
 		r := m.rig(t, raw, setup{policy: m.brief()}).ready()
-		done := r.background(t.Context(), payload(10), grpc.WaitForReady(true), grpc.PerRPCCredentials(askedOnce(asked)))
+		done := r.background(t.Context(), payload(10), grpc.WaitForReady(true), grpc.PerRPCCredentials(testserver.AskedOnce(asked)))
 		<-asked
 		raw.Stop()
 		e := r.expired(<-done, want{
@@ -326,16 +326,3 @@ func TestConnectionLostWithoutSlot(t *testing.T) {
 		}
 	})
 }
-
-// askedOnce are call credentials that add nothing and say when they are asked first.
-type askedOnce chan struct{}
-
-func (a askedOnce) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	select {
-	case a <- struct{}{}:
-	default:
-	}
-	return map[string]string{}, nil
-}
-
-func (askedOnce) RequireTransportSecurity() bool { return false }

@@ -269,13 +269,10 @@ func TestNoTimeLeft(t *testing.T) {
 // connect waits until cc is ready.
 func connect(tb testing.TB, cc *grpc.ClientConn) {
 	tb.Helper()
-	cc.Connect()
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
-	for s := cc.GetState(); s != connectivity.Ready; s = cc.GetState() {
-		if !cc.WaitForStateChange(ctx, s) {
-			tb.Fatalf("not ready but %v", s)
-		}
+	if err := testserver.InState(ctx, cc, connectivity.Ready); err != nil {
+		tb.Fatalf("not ready but %v: %v", cc.GetState(), err)
 	}
 }
 

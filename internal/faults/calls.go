@@ -91,6 +91,19 @@ func at(peer interface{ Target() string }, call func(context.Context, *grpc.Clie
 	return &Scene{Target: peer.Target(), Prepare: connected, Call: call}
 }
 
+// then has something happen when the client is prepared.
+func (s *Scene) then(happens func()) *Scene {
+	prepare := s.Prepare
+	s.Prepare = func(ctx context.Context, cc *grpc.ClientConn) error {
+		if err := prepare(ctx, cc); err != nil {
+			return err
+		}
+		happens()
+		return nil
+	}
+	return s
+}
+
 // afar is the scene of a peer that is not connected to beforehand.
 func afar(target string, call func(context.Context, *grpc.ClientConn) error) *Scene {
 	return &Scene{Target: target, Call: call}

@@ -145,14 +145,8 @@ func connectionFaults() []Fault {
 				proxy := NewProxy(tb, address(serving(tb, testserver.Echo)), 0)
 				s := at(proxy, unary(10))
 				s.Options = []grpc.DialOption{grpc.WithIdleTimeout(time.Millisecond)}
-				s.Prepare = func(ctx context.Context, cc *grpc.ClientConn) error {
-					if err := idle(ctx, cc); err != nil {
-						return err
-					}
-					proxy.Silence()
-					return nil
-				}
-				return s
+				s.Prepare = idle
+				return s.then(proxy.Silence)
 			},
 			Plain: []string{unconnected}, Want: noConnection(),
 		},

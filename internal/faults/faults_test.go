@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,12 +111,7 @@ const (
 // alone runs the test that calls it in a process of its own.
 func alone(t *testing.T, f *faults.Fault) {
 	t.Helper()
-	var run []string
-	for part := range strings.SplitSeq(t.Name(), "/") {
-		run = append(run, "^"+regexp.QuoteMeta(part)+"$")
-	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+strings.Join(run, "/"), "-test.count=1", "-test.timeout=60s", "-test.v")
-	cmd.Env = append(os.Environ(), aloneEnv+"=1")
+	cmd := testserver.Again(t, aloneEnv+"=1")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

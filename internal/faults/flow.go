@@ -183,17 +183,7 @@ func stopped(tb testing.TB, call func(context.Context, *grpc.ClientConn) error) 
 		}
 		return conn, err
 	}
-	s.Prepare = func(ctx context.Context, cc *grpc.ClientConn) error {
-		if err := connected(ctx, cc); err != nil {
-			return err
-		}
-		// One call more, so that the server's windows have arrived.
-		if err := warm(ctx, cc); err != nil {
-			return err
-		}
-		proxy.Hold(Up)
-		return nil
-	}
+	s.Prepare = warm // by a call, so that the server's windows have arrived
 	s.Over = proxy.HangUp
-	return s
+	return s.then(func() { proxy.Hold(Up) })
 }

@@ -93,11 +93,8 @@ func nameFaults() []Fault {
 				}
 				s := named(r, unary(10))
 				s.Options = append(s.Options, grpc.WithIdleTimeout(time.Millisecond))
-				s.Prepare = func(ctx context.Context, cc *grpc.ClientConn) error {
-					defer silent.Store(true)
-					return idle(ctx, cc)
-				}
-				return s
+				s.Prepare = idle
+				return s.then(func() { silent.Store(true) })
 			},
 			Plain: []string{Plainly}, Want: noConnection(),
 		},
@@ -109,5 +106,5 @@ func idle(ctx context.Context, cc *grpc.ClientConn) error {
 	if err := warm(ctx, cc); err != nil {
 		return err
 	}
-	return inState(ctx, cc, connectivity.Idle)
+	return testserver.InState(ctx, cc, connectivity.Idle)
 }

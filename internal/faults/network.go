@@ -39,12 +39,7 @@ func networkFaults() []Fault {
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				proxy := NewProxy(tb, address(serving(tb, testserver.Echo)), 0)
-				s := at(proxy, unary(10))
-				s.Prepare = func(ctx context.Context, cc *grpc.ClientConn) error {
-					defer proxy.Swallow(Up)
-					return connected(ctx, cc)
-				}
-				return s
+				return at(proxy, unary(10)).then(func() { proxy.Swallow(Up) })
 			},
 			Plain: []string{Plainly}, Want: waiting(),
 		},
@@ -55,12 +50,7 @@ func networkFaults() []Fault {
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				server := serving(tb, testserver.Echo)
-				s := at(server, unary(10))
-				s.Prepare = func(ctx context.Context, cc *grpc.ClientConn) error {
-					defer server.DieSilently()
-					return connected(ctx, cc)
-				}
-				return s
+				return at(server, unary(10)).then(server.DieSilently)
 			},
 			Plain: []string{Plainly}, Want: waiting(),
 			Wire: []Outcome{{Side: "server", Phase: "waiting", Wire: []string{"network: N bytes unacknowledged for N ms"}}},
@@ -72,12 +62,7 @@ func networkFaults() []Fault {
 			Start: func(tb testing.TB) *Scene {
 				tb.Helper()
 				proxy := NewProxy(tb, address(serving(tb, testserver.Echo)), 0)
-				s := at(proxy, unary(10))
-				s.Prepare = func(ctx context.Context, cc *grpc.ClientConn) error {
-					defer proxy.Delay(Up, 10*time.Second)
-					return connected(ctx, cc)
-				}
-				return s
+				return at(proxy, unary(10)).then(func() { proxy.Delay(Up, 10*time.Second) })
 			},
 			Plain: []string{Plainly}, Want: waiting(),
 		},
@@ -90,12 +75,7 @@ func networkFaults() []Fault {
 				proxy := NewProxy(tb, address(serving(tb, func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
 					return &testpb.SimpleResponse{Payload: block(mebibyte)}, nil
 				})), 0)
-				s := at(proxy, unary(10))
-				s.Prepare = func(ctx context.Context, cc *grpc.ClientConn) error {
-					defer proxy.Throttle(Down, 64<<10)
-					return connected(ctx, cc)
-				}
-				return s
+				return at(proxy, unary(10)).then(func() { proxy.Throttle(Down, 64<<10) })
 			},
 			Plain: []string{Plainly}, Want: waiting(), Wire: begun(),
 		},

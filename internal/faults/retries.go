@@ -198,24 +198,11 @@ func slotless(tb testing.TB) *Scene {
 	raw := script(tb, testserver.Script{MaxStreams: &none})
 	asked := make(chan struct{}, 1)
 	s := at(raw, func(ctx context.Context, cc *grpc.ClientConn) error {
-		call := unary(10, grpc.WaitForReady(true), grpc.PerRPCCredentials(announcing(asked)))
+		call := unary(10, grpc.WaitForReady(true), grpc.PerRPCCredentials(testserver.AskedOnce(asked)))
 		return within(asked, raw.Stop, func() error { return call(ctx, cc) })
 	})
 	return s.once(tb)
 }
-
-// announcing are call credentials that add nothing and say when they are asked.
-type announcing chan struct{}
-
-func (a announcing) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	select {
-	case a <- struct{}{}:
-	default:
-	}
-	return map[string]string{}, nil
-}
-
-func (announcing) RequireTransportSecurity() bool { return false }
 
 // vanishing is a peer with that window for each stream (0: HTTP/2's), which is gone
 // when the first byte of a request has come, and says that it processed nothing.

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/duetime/duetime/internal/testserver"
 )
 
 // ErrTooBusy says of a call that the machine was too busy for it to count.
@@ -71,17 +73,5 @@ func (s *Scene) Dial(tb testing.TB, extra ...grpc.DialOption) *grpc.ClientConn {
 // connected waits until the client has its connection. It is the usual
 // [Scene.Prepare], so that a busy machine does not spend a call's time on that.
 func connected(ctx context.Context, cc *grpc.ClientConn) error {
-	return inState(ctx, cc, connectivity.Ready)
-}
-
-func inState(ctx context.Context, cc *grpc.ClientConn, want connectivity.State) error {
-	if want == connectivity.Ready {
-		cc.Connect()
-	}
-	for s := cc.GetState(); s != want; s = cc.GetState() {
-		if !cc.WaitForStateChange(ctx, s) {
-			return ctx.Err()
-		}
-	}
-	return nil
+	return testserver.InState(ctx, cc, connectivity.Ready)
 }

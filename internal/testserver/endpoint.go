@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 )
@@ -129,6 +130,20 @@ func Dial(tb testing.TB, target string, opts ...grpc.DialOption) *grpc.ClientCon
 	}
 	tb.Cleanup(func() { _ = cc.Close() }) // a test may have closed it: the error says no more
 	return cc
+}
+
+// InState waits until the client is in a state, and lets it connect where that is
+// Ready. The error is that of ctx, which ended first.
+func InState(ctx context.Context, cc *grpc.ClientConn, want connectivity.State) error {
+	if want == connectivity.Ready {
+		cc.Connect()
+	}
+	for s := cc.GetState(); s != want; s = cc.GetState() {
+		if !cc.WaitForStateChange(ctx, s) {
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // trackingListener remembers the connections it accepted.
