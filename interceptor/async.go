@@ -26,6 +26,9 @@ type asyncCallOption struct {
 
 // begin says that c is the call last begun.
 func (a *asyncCall) begin(c *call) {
+	if a == nil {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.current, a.id, a.sent = c, c.id, time.Time{}
@@ -34,6 +37,9 @@ func (a *asyncCall) begin(c *call) {
 // end lets go of c: a future may be kept for long, and c holds the encoded
 // request.
 func (a *asyncCall) end(c *call) {
+	if a == nil {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.current == c {
@@ -68,8 +74,8 @@ func (a *asyncCall) explainNow(cause error) *TimeoutError {
 		return nil
 	}
 	a.mu.Lock()
+	defer a.mu.Unlock() // to the end: the call must not be over before
 	c := a.current
-	a.mu.Unlock()
 	if c == nil {
 		return nil
 	}

@@ -51,20 +51,23 @@ func passOn(ctx context.Context, method string, req, reply any, cc *grpc.ClientC
 const benchMethod = "/grpc.testing.TestService/UnaryCall"
 
 // The interceptor's own work: what stands in for gRPC encodes the request with the
-// call's codec, reads its bytes once, and derives and ends a context.
+// call's codec, reads its bytes once, and derives and ends a context. A caller whose
+// context can be cancelled has the call tied to it besides.
 func BenchmarkInterceptor(b *testing.B) {
 	req := &testpb.SimpleRequest{Payload: &testpb.Payload{Body: make([]byte, 64)}}
+	cancelable, cancel := context.WithCancel(b.Context())
+	defer cancel()
 	for _, peer := range peers(b) {
-		b.Run("peer="+peer.name, func(b *testing.B) {
-			ctx, cancel := context.WithCancel(b.Context())
-			defer cancel()
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := peer.unary(ctx, benchMethod, req, nil, nil, standIn); err != nil {
-					b.Fatal(err)
+		for caller, ctx := range map[string]context.Context{"background": context.Background(), "cancelable": cancelable} {
+			b.Run("peer="+peer.name+"/caller="+caller, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := peer.unary(ctx, benchMethod, req, nil, nil, standIn); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-		})
+			})
+		}
 	}
 }
 

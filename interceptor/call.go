@@ -8,18 +8,16 @@ import (
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/metadata"
 
 	"github.com/duetime/duetime/internal/futuremap"
 	"github.com/duetime/duetime/timeoutcfg"
 )
 
-// call is one call in flight: its limit, its future, and the witnesses of what
-// became of its request. It is one object, since there is one for every call of a
-// fleet; the witnesses are the same object under other types.
+// call is one call in flight: its limit, its future, and what the witnesses have seen
+// of its request. Nobody else gets hold of it (see handout), so that the next unary
+// call can have it when this one is over.
 type call struct {
-	inFlight futuremap.Entry[*call]
+	inFlight futuremap.Entry[*handout]
 
 	id       int64
 	timeouts *Timeouts
@@ -27,19 +25,11 @@ type call struct {
 	typ      interceptors.GRPCType
 	conn     *grpc.ClientConn // nil for an in-process channel
 	start    time.Time
-	limit    limit // guarded by ender.open where there is one, until it is settled
+	limit    limit // guarded by handout.open where there is one, until it is settled
+	handout  *handout
+	seen     sightings
 
-	context context.Context // what the call gets
-	ender   callContext     // ends it
-
-	codec       messageCodec // nil: left to gRPC, no witness
-	codecName   string
-	credentials credentials.PerRPCCredentials // the user's; nil: none
-	lastByte    lastByte
-	seen        sightings
-
-	// trailer is for gRPC to write and for the finishWitness to read, and nobody else.
-	trailer metadata.MD
+	onParentEnded func() // parentEnded, which the next call has too
 
 	// expiry is what was known when the time was up. It is written by whoever
 	// expires the call, before the context ends, and read after that.
@@ -69,23 +59,23 @@ func (c *call) endingNow() *ending {
 // newCall prepares a call. It is not in flight yet.
 func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.GRPCType, conn *grpc.ClientConn, o *callOptions) *call {
 	policy, undecided := t.policies.of(conn)
-	c := &call{
-		id:          futuremap.NextID(),
-		timeouts:    t,
-		method:      method,
-		typ:         typ,
-		conn:        conn,
-		start:       time.Now(),
-		codec:       o.messageCodec(),
-		codecName:   o.codecName,
-		credentials: o.credentials,
-	}
+	undecided = undecided && o.limit == nil && !outranks(policy.Resolve(method).Level)
+	h := &handout{callContext: callContext{parent: ctx, rare: o.rare(undecided), done: make(chan struct{})}}
+	c := t.idle.take()
+	c.id = futuremap.NextID()
+	c.timeouts = t
+	c.method = method
+	c.typ = typ
+	c.conn = conn
+	c.start = time.Now()
+	c.handout, h.call = h, c
+	c.seen.start, c.seen.mu = c.start, &h.mu
 	deadline, hasDeadline := ctx.Deadline()
 	c.limit = c.limitBy(policy, o.limit, deadline, hasDeadline)
-	if undecided && o.limit == nil && !outranks(policy.Resolve(method).Level) {
-		c.ender.open = &openLimit{call: c, local: policy, deadline: deadline, hasDeadline: hasDeadline}
+	h.deadline = c.limit.at
+	if undecided {
+		h.rare.open = &openLimit{call: c, local: policy, deadline: deadline, hasDeadline: hasDeadline}
 	}
-	c.context = c.ender.derive(ctx, c.limit.at)
 	c.seen.unary = typ == interceptors.Unary
 	c.seen.retained = o.retryBuffer >= messageHeaderSize
 	return c
@@ -107,45 +97,20 @@ func (c *call) limitBy(policy *timeoutcfg.Policy, own *callLimit, deadline time.
 // request it is all that gRPC keeps for a retry.
 const messageHeaderSize = 5
 
-// witnessed returns opts with the witnesses among them. In gRPC the last option of
-// a kind wins. Ours stands for the user's, right behind it; where there is none, it
-// stands before all, so that an option in which we did not recognise one (a type of
-// the user's that embeds gRPC's) overrides ours and not the other way round.
-func (c *call) witnessed(opts []grpc.CallOption, o *callOptions, onFinish func(error)) []grpc.CallOption {
-	all := make([]grpc.CallOption, 0, len(opts)+4)
-	for i := range len(opts) + 1 {
-		if i == o.codecEnd && c.codec != nil {
-			all = append(all, grpc.ForceCodecV2CallOption{CodecV2: (*codecWitness)(c)})
-		}
-		if i == o.credsEnd {
-			all = append(all, grpc.PerRPCCredsCallOption{Creds: (*credentialsWitness)(c)})
-		}
-		if i < len(opts) {
-			all = append(all, opts[i])
-		}
-	}
-	return append(all,
-		grpc.TrailerCallOption{TrailerAddr: &c.trailer},
-		grpc.OnFinishCallOption{OnFinish: onFinish},
-	)
-}
-
 // begin puts the call in flight: from here on exactly one event completes it. The
 // function that it returns undoes the tie to the caller's context.
 func (c *call) begin() (release func() bool) {
-	left := time.Duration(0)
-	if c.limit.exists() {
-		// The timer cannot be told a limit in the past; zero would mean none.
-		left = max(c.limit.had-time.Since(c.start), 1)
-	}
-	c.timeouts.calls.Register(&c.inFlight, c.id, c, left)
-	if open := c.ender.open; open != nil {
+	c.timeouts.calls.Register(&c.inFlight, c.id, c.handout, c.start, c.limit.had)
+	if open := c.handout.rare.openLimit(); open != nil {
 		c.timeouts.policies.await(open, c.target())
 	}
-	if c.ender.parent.Done() == nil {
+	if c.handout.parent.Done() == nil {
 		return func() bool { return true }
 	}
-	return context.AfterFunc(c.ender.parent, c.parentEnded)
+	if c.onParentEnded == nil {
+		c.onParentEnded = c.parentEnded
+	}
+	return context.AfterFunc(c.handout.parent, c.onParentEnded)
 }
 
 // complete is called when gRPC has ended the call. It reports whether that is what
@@ -160,11 +125,11 @@ func (c *call) complete(exceeded bool) bool {
 		case c.timeouts.network != nil:
 			c.seen.noteEnd()
 		}
-		c.ender.end(context.Canceled, nil)
+		c.handout.end(context.Canceled, nil)
 		return true
 	}
 	// Whoever was first ends the context when all is written down.
-	<-c.ender.done
+	<-c.handout.done
 	return c.completed
 }
 
@@ -172,25 +137,40 @@ func (c *call) complete(exceeded bool) bool {
 // that is the deadline which is the call's limit, it is the same expiry that the
 // timer is about to report.
 func (c *call) parentEnded() {
-	err := c.ender.parent.Err()
+	err := c.handout.parent.Err()
 	if errors.Is(err, context.DeadlineExceeded) {
 		c.timeouts.calls.Expire(&c.inFlight)
 		return
 	}
 	if c.timeouts.calls.Drop(&c.inFlight) {
-		c.ender.end(err, nil)
+		c.handout.end(err, nil)
 	}
 }
 
 // over lets go of what a call that is over was tied to.
 func (c *call) over() {
-	c.seen.endExchange()
-	if open := c.ender.open; open != nil {
+	if c.timeouts.network != nil {
+		c.seen.endExchange()
+	}
+	if open := c.handout.rare.openLimit(); open != nil {
 		c.timeouts.policies.forget(open)
 	}
 }
 
-// expire is called once the call has left the table because its time was up.
+// retire gives the call, which is over, to the next one. Whoever still holds what it
+// has handed out finds nobody there. It is for calls of which that is all that
+// anybody may hold: its tie to the caller's context is undone, and it did not wait for
+// a publication.
+func (c *call) retire() {
+	c.handout.retire()
+	c.timeouts.idle.put(c)
+}
+
+// expire is called once the call has left the table because its time was up. That
+// keeps the call from being over until its context has ended.
+func (h *handout) expire() { h.call.expire() }
+
+// expire is the same.
 func (c *call) expire() {
 	e := c.endingNow()
 	if !c.limit.exists() || e.at.Before(c.limit.at) {
@@ -214,7 +194,7 @@ func (c *call) expireAs(e *ending) {
 	c.expiry = e
 	// gRPC has not returned, so what it writes at the end is still missing. The
 	// caller gets another error than the one that stands here as the cause.
-	c.ender.end(context.DeadlineExceeded, c.explain(e, c.evidenceAt(e), context.DeadlineExceeded))
+	c.handout.end(context.DeadlineExceeded, c.explain(e, c.evidenceAt(e), context.DeadlineExceeded))
 }
 
 // awaitCaller waits until the caller's context has ended as well, where its deadline
@@ -229,7 +209,7 @@ func (c *call) awaitCaller() {
 	patience := time.NewTimer(callersTimerSlack)
 	defer patience.Stop()
 	select {
-	case <-c.ender.parent.Done():
+	case <-c.handout.parent.Done():
 	case <-patience.C:
 	}
 }
@@ -237,7 +217,7 @@ func (c *call) awaitCaller() {
 // callerLags reports whether the caller's context will have ended as well, and has
 // not yet.
 func (c *call) callerLags() bool {
-	return c.limit.level == timeoutcfg.LevelContext && c.ender.parent.Done() != nil && c.ender.parent.Err() == nil
+	return c.limit.level == timeoutcfg.LevelContext && c.handout.parent.Done() != nil && c.handout.parent.Err() == nil
 }
 
 // callersTimerSlack is how much later than ours the timer of the caller's context
@@ -245,14 +225,20 @@ func (c *call) callerLags() bool {
 // keep the deadline it tells uses it up.
 const callersTimerSlack = 500 * time.Millisecond
 
-// snapshot returns what InFlight shows.
-func (c *call) snapshot() Call {
-	seen, limit := c.seen.now(), c.limitNow()
-	return Call{
-		ID: c.id, Method: c.method, Type: c.typ, Target: c.target(),
-		Start: c.start, Sent: seen.sent, Limit: limit.had, Level: limit.level,
-		Attempts: seen.begun(), Local: seen.local, Remote: seen.remote,
+// snapshot returns what InFlight shows; false: the call is over.
+func (h *handout) snapshot() (Call, bool) {
+	s := h.witnessed()
+	if s == nil {
+		return Call{}, false
 	}
+	c, limit := h.call, h.call.limitNow()
+	shown := Call{
+		ID: c.id, Method: c.method, Type: c.typ, Target: c.target(),
+		Start: c.start, Limit: limit.had, Level: limit.level,
+	}
+	seen := s.read()
+	shown.Sent, shown.Attempts, shown.Local, shown.Remote = seen.sent, seen.begun(), seen.local, seen.remote
+	return shown, true
 }
 
 func (c *call) target() string {

@@ -57,7 +57,10 @@ func TestCallContextAfterExpiry(t *testing.T) {
 			}
 		})
 		e := as(t, errorOf(r.call(context.WithValue(t.Context(), key{}, "caller's"), payload(1))))
-		for name, ctx := range map[string]context.Context{"the call's": inside, "a child": child, "a timed child": timed, "a valued child": valued} {
+		for name, ctx := range map[string]context.Context{"the call's": inside, "a child of a valued child": child, "a timed child": timed, "a valued child": valued} {
+			if ctx == child {
+				settle() // it follows by a goroutine
+			}
 			if ctx.Err() != context.DeadlineExceeded {
 				t.Errorf("%s: Err %v", name, ctx.Err())
 			}

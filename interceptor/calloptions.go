@@ -25,10 +25,10 @@ type callOptions struct {
 // defaultRetryBuffer is gRPC-Go's own default.
 const defaultRetryBuffer = 256 << 10
 
-// readCallOptions reads the options that the witnesses stand in for or depend on.
+// read reads the options that the witnesses stand in for or depend on.
 // gRPC applies pointers to its option types as well as values.
-func readCallOptions(opts []grpc.CallOption) callOptions {
-	o := callOptions{retryBuffer: defaultRetryBuffer}
+func (o *callOptions) read(opts []grpc.CallOption) {
+	o.retryBuffer = defaultRetryBuffer
 	for i, opt := range opts {
 		switch opt := opt.(type) {
 		case callLimit:
@@ -61,7 +61,6 @@ func readCallOptions(opts []grpc.CallOption) callOptions {
 			o.retryBuffer = opt.MaxRetryRPCBufferSize
 		}
 	}
-	return o
 }
 
 func (o *callOptions) forceCodec(c messageCodec, name string, index int) {
@@ -84,4 +83,13 @@ func (o *callOptions) messageCodec() messageCodec {
 		return o.codec
 	}
 	return registeredCodec(strings.ToLower(o.subtype))
+}
+
+// rare returns what the call has that few calls have; nil if there is nothing.
+// undecided tells that its limit may be decided later.
+func (o *callOptions) rare(undecided bool) *rare {
+	if o.codec == nil && o.subtype == "" && o.credentials == nil && !undecided {
+		return nil
+	}
+	return &rare{codec: o.messageCodec(), codecName: o.codecName, credentials: o.credentials}
 }

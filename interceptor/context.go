@@ -3,45 +3,54 @@ package interceptor
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// callContext ends the context of one call. The standard library cannot do that:
-// the cause of the deadline, a *TimeoutError, exists only when the call's timer has
-// run, and a context that is cancelled with a cause says Canceled, where gRPC and
+// callContext is the context of one call. The standard library has none that would
+// do: the cause of the deadline, a *TimeoutError, exists only when the call's timer
+// has run, and a context that is cancelled with a cause says Canceled, where gRPC and
 // everybody else expects DeadlineExceeded. So this one has no timer; whoever
 // completes the call's future ends it, and says how.
 //
-// It is not handed out. What the call gets is a context of the library's own kind
-// made from it, which takes over its error and its cause: contexts made from that
-// one, however wrapped, need no goroutine to follow it.
+// A context that the library makes directly of this one, as gRPC does, follows it by
+// AfterFunc. One made of a context around it (of WithValue, by an interceptor further
+// in) costs a goroutine until its end, since there the library does not look for
+// AfterFunc. That a context of the library's own kind stood between, which both could
+// follow, would cost each call 400 bytes.
 type callContext struct {
 	parent   context.Context
-	deadline time.Time  // zero: none but the parent's
-	open     *openLimit // decides the deadline when it is first asked for; nil: deadline it is
+	deadline time.Time // zero: none but the parent's
+	rare     *rare     // what few calls have; nil: none of it
 	done     chan struct{}
-	release  context.CancelFunc // the derived context's
+	outcome  atomic.Pointer[outcome] // nil until the end
 
-	mu     sync.Mutex
-	err    error           // guarded by mu; nil until the end
-	cause  context.Context // guarded by mu; holds the cause of an expiry
-	follow func()          // guarded by mu; the derived context's end
+	mu    sync.Mutex
+	first func()    // guarded by mu; follows the end, as most calls have one that does; nil: none does
+	more  *follower // guarded by mu
 }
 
-// derive makes the context that c ends.
-func (c *callContext) derive(parent context.Context, deadline time.Time) context.Context {
-	c.parent, c.deadline, c.done = parent, deadline, make(chan struct{})
-	var derived context.Context
-	derived, c.release = context.WithCancel(c)
-	return derived
+// outcome is how a call's context has ended.
+type outcome struct {
+	err   error
+	cause context.Context // holds the cause of an expiry; nil: there is none but the parent's
 }
+
+// follower is what is to be run at the end.
+type follower struct {
+	run  func()
+	next *follower
+}
+
+// canceled is the outcome of every call that did not run out of time.
+var canceled = outcome{err: context.Canceled} //nolint:gochecknoglobals // it is never changed, and each call would need one
 
 // Deadline returns the call's limit, or the parent's deadline where the call has
 // none of its own.
 func (c *callContext) Deadline() (time.Time, bool) {
 	deadline := c.deadline
-	if c.open != nil {
-		deadline = c.open.settle()
+	if open := c.rare.openLimit(); open != nil {
+		deadline = open.settle()
 	}
 	if deadline.IsZero() {
 		return c.parent.Deadline()
@@ -54,59 +63,85 @@ func (c *callContext) Done() <-chan struct{} { return c.done }
 
 // Err returns nil until the call's future is completed.
 func (c *callContext) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
+	if o := c.outcome.Load(); o != nil {
+		return o.err
+	}
+	return nil
 }
 
 // Value returns the parent's value. After an expiry, context.Cause finds the cause
 // through it.
 func (c *callContext) Value(key any) any {
-	c.mu.Lock()
-	cause := c.cause
-	c.mu.Unlock()
-	if cause != nil {
-		return cause.Value(key)
+	if o := c.outcome.Load(); o != nil && o.cause != nil {
+		return o.cause.Value(key)
 	}
 	return c.parent.Value(key)
 }
 
-// AfterFunc is what the context package asks for when it makes the derived context,
-// before anything can end c. There is only that one.
-func (c *callContext) AfterFunc(follow func()) (stop func() bool) {
+// AfterFunc runs f at the end, on the goroutine that ends c: the context package
+// asks for it when it makes a context of c, and its f ends that one. (After the end f
+// runs on a goroutine of its own, as with the package's own AfterFunc.) stop reports
+// whether it kept f from running. It does not for the first one, gRPC's as a rule: that
+// would take an object for each call, and ending a context that has ended does nothing.
+func (c *callContext) AfterFunc(f func()) (stop func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.follow = follow
-	return func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		waiting := c.follow != nil
-		c.follow = nil
-		return waiting
+	switch {
+	case c.outcome.Load() != nil:
+		go f()
+		return neverStops
+	case c.first == nil:
+		c.first = f
+		return neverStops
+	default:
+		another := &follower{run: f, next: c.more}
+		c.more = another
+		return func() bool { return c.unfollow(another) }
 	}
+}
+
+func neverStops() bool { return false }
+
+func (c *callContext) unfollow(f *follower) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.outcome.Load() != nil {
+		return false
+	}
+	for at := &c.more; *at != nil; at = &(*at).next {
+		if *at == f {
+			*at = f.next
+			return true
+		}
+	}
+	return false
 }
 
 // end ends the context with err. The first end counts. A cause other than nil is
 // what context.Cause returns from then on.
 func (c *callContext) end(err, cause error) {
-	c.mu.Lock()
-	if c.err != nil {
-		c.mu.Unlock()
-		return
+	o := &canceled
+	if cause != nil || err != context.Canceled { //nolint:errorlint // another error, even one that wraps it, is to be returned as it is
+		o = &outcome{err: err}
 	}
-	c.err = err
 	if cause != nil {
 		// context.Cause looks for the nearest context of the library's own kind.
 		holder, cancel := context.WithCancelCause(context.WithoutCancel(c.parent))
 		cancel(cause)
-		c.cause = holder
+		o.cause = holder
 	}
-	follow := c.follow
-	c.follow = nil
+	if !c.outcome.CompareAndSwap(nil, o) {
+		return
+	}
 	close(c.done)
+	c.mu.Lock()
+	first, more := c.first, c.more
+	c.first, c.more = nil, nil
 	c.mu.Unlock()
-	if follow != nil {
-		follow()
+	if first != nil {
+		first()
 	}
-	c.release()
+	for ; more != nil; more = more.next {
+		more.run()
+	}
 }

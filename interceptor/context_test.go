@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,9 +13,8 @@ import (
 type contextKey struct{}
 
 func newCallContext(parent context.Context, deadline time.Time) (*callContext, context.Context) {
-	c := new(callContext)
-	ctx := c.derive(parent, deadline)
-	return c, ctx
+	c := &callContext{parent: parent, deadline: deadline, done: make(chan struct{})}
+	return c, c
 }
 
 func TestCallContextBeforeItsEnd(t *testing.T) {
@@ -96,6 +96,7 @@ func TestContextsOfACallFollow(t *testing.T) {
 						child, cancel = derive(ctx)
 					}
 					defer cancel()
+					synctest.Wait() // the one around a context of another kind follows by a goroutine
 					if err := child.Err(); !errors.Is(err, context.DeadlineExceeded) {
 						t.Errorf("Err = %v, want DeadlineExceeded", err)
 					}
@@ -109,23 +110,67 @@ func TestContextsOfACallFollow(t *testing.T) {
 	}
 }
 
-// Otherwise each call of a program whose interceptors add metadata would cost a
-// goroutine.
-func TestContextsOfACallNeedNoGoroutine(t *testing.T) { //nolint:paralleltest // it counts goroutines
+// gRPC derives its context from the call's own. One derived from a context around
+// that costs a goroutine, which must not outlive the call.
+func TestContextsOfACallAndGoroutines(t *testing.T) { //nolint:paralleltest // it counts goroutines
 	for name, derive := range derivations() {
 		t.Run(name, func(t *testing.T) { //nolint:paralleltest // it counts goroutines
-			before := runtime.NumGoroutine()
-			for range 100 {
-				c, ctx := newCallContext(t.Context(), time.Now().Add(time.Hour))
-				_, cancel := derive(ctx)
-				t.Cleanup(cancel)
-				t.Cleanup(func() { c.end(context.Canceled, nil) })
-			}
-			if after := runtime.NumGoroutine(); after >= before+100 {
-				t.Errorf("%d goroutines for 100 contexts", after-before)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				const calls = 100
+				want := 0
+				if name == "WithCancel of WithValue" {
+					want = calls
+				}
+				before := runtime.NumGoroutine()
+				ended := make([]func(), 0, calls)
+				for range calls {
+					c, ctx := newCallContext(t.Context(), time.Now().Add(time.Hour))
+					_, cancel := derive(ctx)
+					t.Cleanup(cancel)
+					ended = append(ended, func() { c.end(context.Canceled, nil) })
+				}
+				if got := runtime.NumGoroutine() - before; got < want-calls/10 || got > want+calls/10 { // some of other tests may end
+					t.Errorf("%d goroutines for %d contexts, want %d", got, calls, want)
+				}
+				for _, end := range ended {
+					end()
+				}
+				synctest.Wait()
+				if got := runtime.NumGoroutine() - before; got > calls/10 {
+					t.Errorf("%d goroutines are left", got)
+				}
+			})
 		})
 	}
+}
+
+func TestFollowersOfACallContext(t *testing.T) {
+	t.Parallel()
+	c, _ := newCallContext(t.Context(), time.Time{})
+	var ran []string
+	follow := func(name string) (stop func() bool) {
+		return c.AfterFunc(func() { ran = append(ran, name) })
+	}
+	stopFirst, stopB, stopC := follow("a"), follow("b"), follow("c")
+	if stopFirst() {
+		t.Error("the first follower says that it does not run")
+	}
+	if !stopC() || stopC() {
+		t.Error("a follower was not stopped once before the end")
+	}
+	c.end(context.Canceled, nil)
+	slices.Sort(ran)
+	if !slices.Equal(ran, []string{"a", "b"}) {
+		t.Errorf("%v ran, want a and b", ran)
+	}
+	if stopB() {
+		t.Error("a follower was stopped after it ran")
+	}
+	late := make(chan struct{})
+	if stop := c.AfterFunc(func() { close(late) }); stop() {
+		t.Error("a follower was stopped that came after the end")
+	}
+	<-late
 }
 
 func TestCallContextKeepsItsFirstEnd(t *testing.T) {

@@ -26,41 +26,38 @@ type sightings struct {
 	// interceptor further in has begun the call again. Set before the call begins.
 	unary bool
 
-	mu sync.Mutex
-	sighting
-	messages []*lastByte // that gRPC holds and may send (again); guarded by mu
-	first    [1]*lastByte
-	last     *lastByte      // of the message encoded last; guarded by mu
-	exchange *wire.Exchange // the last attempt's, where its connection is watched; guarded by mu
-	over     bool           // the call is: there is no more exchange; guarded by mu
+	start time.Time // the call's. Set before the call begins
+
+	mu *sync.Mutex // the handout's; guards all below
+	facts
+	sent          moment         // when untaken last became zero
+	takenAt       moment         // when a message of the last attempt was last taken
+	deadline      time.Time      // of the last attempt's context; zero: none
+	local, remote net.Addr       // of the last attempt
+	messages      []*message     // that gRPC holds and may send (again)
+	first         [1]*message    // room for one
+	inline        message        // the first message
+	last          *message       // the message encoded last
+	exchange      *wire.Exchange // the last attempt's, where its connection is watched
+	over          bool           // the call is: there is no more exchange
 }
 
-// sighting is a consistent reading of [sightings], all guarded by its mu.
-type sighting struct {
-	attempts   int       // begun on a connection
-	local      net.Addr  // of the last attempt
-	remote     net.Addr  // of the last attempt
-	stream     bool      // the last attempt got a stream
-	encoded    bool      // a request was to be encoded, hence some attempt got a stream
-	inGRPC     int       // requests encoded, less the ends of gRPC's that were told
-	size       int       // bytes of the message encoded last
-	untaken    int       // messages of the last attempt whose last byte was not taken
-	sent       time.Time // when untaken last became zero; zero: never yet
-	takenBytes int       // bytes of the message encoded last that were taken at least, where it is large
-	takenAt    time.Time // when a message of the last attempt was last taken; zero: none was
-	compressed bool      // sent is when the message was compressed
-	answering  bool      // a response was decoded since the message encoded last
-	answered   bool      // a response was decoded
-	decoding   int       // responses being decoded
-	opened     bool      // a stream was handed to its user
-	deadline   time.Time // of the last attempt's context; zero: none
-	asking     int       // the user's call credentials being asked
-	packed     int       // messages that were compressed
-
-	// What the wire shows, where the connection is watched.
-	wire     *wire.State // nil: it is not watched
-	heard    bool        // a part of the answer to what was sent has come in
-	received bool        // and a part of a message is among it
+// facts is what the witnesses have seen that is neither a time nor from elsewhere.
+type facts struct {
+	attempts   int  // begun on a connection
+	stream     bool // the last attempt got a stream
+	encoded    bool // a request was to be encoded, hence some attempt got a stream
+	inGRPC     int  // requests encoded, less the ends of gRPC's that were told
+	size       int  // bytes of the message encoded last
+	untaken    int  // messages of the last attempt whose last byte was not taken
+	takenBytes int  // bytes of the message encoded last that were taken at least, where it is large
+	compressed bool // sent is when the message was compressed
+	answering  bool // a response was decoded since the message encoded last
+	answered   bool // a response was decoded
+	decoding   int  // responses being decoded
+	opened     bool // a stream was handed to its user
+	asking     int  // the user's call credentials being asked
+	packed     int  // messages that were compressed
 
 	// What the user of a stream is about.
 	sends              int  // calls of SendMsg
@@ -73,6 +70,34 @@ type sighting struct {
 	// What gRPC wrote when it was finished with the last stream that it got.
 	finished bool // there was such a stream
 	trailer  bool // it ended with a trailer that says something: an answer
+}
+
+// sighting is a consistent reading of [sightings].
+type sighting struct {
+	facts
+	sent          time.Time // zero: untaken was never zero yet
+	takenAt       time.Time // zero: no message of the last attempt was taken
+	deadline      time.Time
+	local, remote net.Addr
+
+	// What the wire shows, where the connection is watched.
+	wire     *wire.State // nil: it is not watched
+	heard    bool        // a part of the answer to what was sent has come in
+	received bool        // and a part of a message is among it
+}
+
+// moment is a time as the witnesses note it: nanoseconds since the start of the call,
+// plus one. 0: never. Many are noted in a call, and few are ever looked at.
+type moment int64
+
+func (s *sightings) moment() moment { return moment(time.Since(s.start)) + 1 }
+
+// time returns the time of a moment; zero for never.
+func (s *sightings) time(m moment) time.Time {
+	if m == 0 {
+		return time.Time{}
+	}
+	return s.start.Add(time.Duration(m - 1))
 }
 
 // owing reports whether the user of a stream owed the server something: a message
@@ -96,54 +121,75 @@ func (s *sighting) busy() bool {
 // now returns what was seen so far.
 func (s *sightings) now() sighting {
 	s.mu.Lock()
-	seen, exchange := s.sighting, s.exchange
+	return s.read()
+}
+
+// read is the same with mu held, which it gives back.
+func (s *sightings) read() sighting {
+	seen := sighting{
+		facts: s.facts,
+		sent:  s.time(s.sent), takenAt: s.time(s.takenAt), deadline: s.deadline,
+		local: s.local, remote: s.remote,
+	}
+	exchange := s.exchange
 	if s.last != nil && s.last.live {
 		seen.takenBytes = s.last.takenBytes
 	}
+	several := s.unary && seen.inGRPC > 1
 	s.mu.Unlock()
 	if exchange != nil {
 		state := exchange.State()
-		seen.onTheWire(&state, s.unary && seen.inGRPC > 1)
+		seen.onTheWire(&state, several)
 	}
 	return seen
 }
 
-// credentialsWitness is a call as credentials.PerRPCCredentials: the user's, if
+// credentialsWitness is a handout as credentials.PerRPCCredentials: the user's, if
 // there are any, which gRPC asks at the beginning of every attempt.
-type credentialsWitness call
+type credentialsWitness handout
 
 // GetRequestMetadata returns the user's headers, or none. gRPC calls it when a
 // connection was picked and before it waits for a stream slot; on a retry under
 // the stream's lock, so it must not touch the stream.
 func (w *credentialsWitness) GetRequestMetadata(ctx context.Context, uri ...string) (map[string]string, error) {
-	w.seen.noteAttempt(ctx, w.timeouts.network)
-	if w.credentials == nil {
+	h := (*handout)(w)
+	own := w.rare.usersCredentials()
+	h.noteAttempt(ctx, own != nil)
+	if own == nil {
 		return nil, nil //nolint:nilnil // no headers and no error is what the interface means by this
 	}
-	w.seen.noteAsking(1)
-	defer w.seen.noteAsking(-1)
-	return w.credentials.GetRequestMetadata(ctx, uri...)
+	defer func() {
+		if s := h.witnessed(); s != nil {
+			s.asking--
+			h.mu.Unlock()
+		}
+	}()
+	return own.GetRequestMetadata(ctx, uri...)
 }
 
 // RequireTransportSecurity is the user's decision: false without credentials of
 // theirs, which adds no header that could be stolen.
 func (w *credentialsWitness) RequireTransportSecurity() bool {
-	return w.credentials != nil && w.credentials.RequireTransportSecurity()
+	own := w.rare.usersCredentials()
+	return own != nil && own.RequireTransportSecurity()
 }
 
 // finishWitness looks at what gRPC has written, on the goroutine that wrote it: an
 // interceptor further in may have left a run of the call behind, which writes late.
-type finishWitness call
+type finishWitness handout
 
 func (w *finishWitness) onFinish(err error) {
-	w.seen.noteTold(err)
-	w.seen.noteFinish(w.trailer)
+	h := (*handout)(w)
+	exceeded := status.Code(err) == codes.DeadlineExceeded
+	if s := h.witnessed(); s != nil {
+		s.noteTold(exceeded)
+		s.noteFinish(w.trailer)
+		h.mu.Unlock()
+	}
 }
 
-func (s *sightings) noteTold(err error) {
-	exceeded := status.Code(err) == codes.DeadlineExceeded
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// noteTold sees gRPC say that it has ended the call. mu is held.
+func (s *sightings) noteTold(exceeded bool) {
 	s.told, s.exceeded = true, exceeded
 	if s.inGRPC > 0 {
 		s.inGRPC--
@@ -151,33 +197,45 @@ func (s *sightings) noteTold(err error) {
 }
 
 // noteFinish takes the trailer as gRPC's option leaves it: nil where there was no
-// stream.
+// stream. mu is held.
 func (s *sightings) noteFinish(trailer metadata.MD) {
 	if trailer == nil {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.finished = true
 	s.trailer = len(trailer) > 0
 }
 
-func (s *sightings) noteAttempt(ctx context.Context, n *network) {
-	now := time.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// noteAttempt sees an attempt begin on the connection that its context tells; asks
+// tells that the user's credentials are asked next.
+func (h *handout) noteAttempt(ctx context.Context, asks bool) {
+	p, _ := peer.FromContext(ctx) // ctx is one around h, so not with mu held
+	deadline, _ := ctx.Deadline()
+	s := h.witnessed()
+	if s == nil {
+		return
+	}
+	defer h.mu.Unlock()
+	if asks {
+		s.asking++
+	}
+	s.noteAttempt(p, deadline, h.call.timeouts.network)
+}
+
+// noteAttempt is the same, with mu held.
+func (s *sightings) noteAttempt(p *peer.Peer, deadline time.Time, n *network) {
 	s.attempts++
-	if p, ok := peer.FromContext(ctx); ok {
+	if p != nil {
 		s.local, s.remote = p.LocalAddr, p.Addr
 	}
-	s.deadline, _ = ctx.Deadline()
+	s.deadline = deadline
 	s.beginExchange(n.find(s.remote))
-	s.stream, s.sent, s.takenAt = false, time.Time{}, time.Time{}
+	s.stream, s.sent, s.takenAt = false, 0, 0
 	if s.compressed || s.opened && len(s.messages) == 0 {
 		// gRPC keeps the compressed request, which no witness watches, and a stream
 		// without messages has nothing to watch. That there is another attempt is all
 		// there is to know.
-		s.stream, s.sent = true, now
+		s.stream, s.sent = true, s.moment()
 	}
 	s.untaken = len(s.messages)
 	for _, m := range s.messages {
@@ -189,25 +247,21 @@ func (s *sightings) noteAttempt(ctx context.Context, n *network) {
 // noteTrailer asks a stream that is over for its trailer, if gRPC has not told yet.
 func (s *sightings) noteTrailer(trailer func() metadata.MD) {
 	if finished := s.now().finished; !finished {
-		s.noteFinish(trailer())
+		md := trailer()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.noteFinish(md)
 	}
-}
-
-func (s *sightings) noteAsking(change int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asking += change
 }
 
 // noteOpened sees that a stream is open. As long as there is no message, all that
 // the client had to send is sent.
 func (s *sightings) noteOpened() {
-	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened, s.stream = true, true
 	if !s.encoded {
-		s.sent = now
+		s.sent = s.moment()
 	}
 }
 

@@ -38,7 +38,7 @@ func (s *sightings) noteEnd() {
 }
 
 // announce tells the exchange that the transport has begun to write m. s.mu is held.
-func (s *sightings) announce(m *lastByte) {
+func (s *sightings) announce(m *message) {
 	if s.exchange != nil && !m.announced && m.live {
 		m.announced = true
 		s.exchange.Announce(m.size)

@@ -18,12 +18,11 @@ import (
 // settle says what the caller is told instead of err, which gRPC has returned; nil:
 // err it is.
 func (c *call) settle(err error, req any) error {
-	exceeded := isDeadlineExceeded(err)
+	exceeded := err != nil && isDeadlineExceeded(err)
 	completed := c.complete(exceeded)
-	var inner *TimeoutError
 	switch {
-	case errors.As(err, &inner):
-		return nil // explained already, by an interceptor further in
+	case exceeded && explained(err):
+		return nil
 	case c.expiry != nil:
 		return c.fail(c.expired(err), req)
 	case !exceeded:
@@ -33,7 +32,7 @@ func (c *call) settle(err error, req any) error {
 	default:
 		// The caller cancelled first. At the same moment the server's end saw our
 		// deadline, and gRPC took its reaction for one.
-		return status.FromContextError(c.ender.Err()).Err()
+		return status.FromContextError(c.handout.Err()).Err()
 	}
 }
 
@@ -43,7 +42,7 @@ func (c *call) fail(te *TimeoutError, req any) error {
 	if render := c.timeouts.render; render != nil && req != nil {
 		te.notes.data = oneLine(render(req))
 	}
-	ctx := c.ender.parent
+	ctx := c.handout.parent
 	if l := c.timeouts.logger; l != nil {
 		l.DebugContext(ctx, "gRPC call ran out of time", "timeout", te)
 	}
@@ -288,6 +287,12 @@ func (c *call) cutBelow(te *TimeoutError) {
 // to gRPC: what no witness tells of may have happened all the same.
 func (s *sighting) unreached() bool {
 	return s.told && !s.encoded && !s.finished && !s.opened
+}
+
+// explained reports whether an interceptor further in has explained err already.
+func explained(err error) bool {
+	_, ok := errors.AsType[*TimeoutError](err)
+	return ok
 }
 
 func isDeadlineExceeded(err error) bool {

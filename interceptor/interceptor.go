@@ -19,7 +19,8 @@ type Timeouts struct {
 	policies     policies
 	publications publications
 	refused      atomic.Int64 // publications
-	calls        *futuremap.Table[*call]
+	calls        *futuremap.Table[*handout]
+	idle         idleCalls
 
 	// The rest is set by New and never changed.
 	logger  *slog.Logger // nil: silent
@@ -33,7 +34,7 @@ type Timeouts struct {
 // have the hard-coded default of one second. It panics on an option without
 // meaning, such as a nil renderer, as regexp.MustCompile does on an expression.
 func New(p *timeoutcfg.Policy, opts ...Option) *Timeouts {
-	t := &Timeouts{calls: futuremap.New((*call).expire), logger: slog.Default()}
+	t := &Timeouts{calls: futuremap.New((*handout).expire), logger: slog.Default()}
 	t.policies.local.Store(p)
 	for _, o := range opts {
 		if o == nil {
@@ -94,8 +95,10 @@ func (t *Timeouts) Policy() *timeoutcfg.Policy { return t.policies.local.Load() 
 func (t *Timeouts) InFlight() []Call {
 	inFlight := t.calls.Snapshot()
 	calls := make([]Call, 0, len(inFlight))
-	for _, c := range inFlight {
-		calls = append(calls, c.snapshot())
+	for _, h := range inFlight {
+		if c, ok := h.snapshot(); ok {
+			calls = append(calls, c)
+		}
 	}
 	slices.SortFunc(calls, func(a, b Call) int { return cmp.Compare(a.ID, b.ID) })
 	return calls

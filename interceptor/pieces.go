@@ -19,7 +19,10 @@ type piece struct {
 
 // ReadOnlyData is what the transport calls to write the piece.
 func (p *piece) ReadOnlyData() []byte {
-	p.of.seen.notePiece(p.of, p.begin)
+	if s := p.of.of.witnessed(); s != nil {
+		s.notePiece(p.of.message, p.begin)
+		p.of.of.mu.Unlock()
+	}
 	return p.Buffer.ReadOnlyData()
 }
 
@@ -43,14 +46,13 @@ func appendPieces(watched mem.BufferSlice, last *lastByte, size int, before mem.
 		cut(b, b.Len())
 		b.Free()
 	}
-	cut(whole, whole.Len()-1)
+	cut(whole, whole.Len()-1) // last keeps its reference
 	return watched
 }
 
-// notePiece sees the transport read a piece: all that stands before it is taken.
-func (s *sightings) notePiece(m *lastByte, begin int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// notePiece sees the transport read a piece: all that stands before it is taken. mu
+// is held.
+func (s *sightings) notePiece(m *message, begin int) {
 	if !m.handed || m.readLate() {
 		return // a compressor, or the transport of an attempt before
 	}

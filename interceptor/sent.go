@@ -1,9 +1,6 @@
 package interceptor
 
 import (
-	"slices"
-	"time"
-
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
@@ -55,120 +52,177 @@ func registeredCodec(subtype string) messageCodec {
 	return nil
 }
 
-// codecWitness is a call as an encoding.CodecV2: the call's own codec, whose
+// codecWitness is a handout as an encoding.CodecV2: the call's own codec, whose
 // encoded request tells when the transport takes its last byte.
-type codecWitness call
+type codecWitness handout
 
 // Marshal encodes with the call's own codec.
 func (w *codecWitness) Marshal(v any) (mem.BufferSlice, error) {
-	w.seen.noteEncoding()
-	data, err := w.codec.Marshal(v)
+	h := (*handout)(w)
+	if s := h.witnessed(); s != nil {
+		s.noteEncoding()
+		h.mu.Unlock()
+	}
+	data, err := h.rare.messageCodec().Marshal(v)
 	if err != nil {
 		return nil, err
 	}
-	return (*call)(w).watchLastByte(data), nil
+	return h.watchLastByte(data), nil
 }
 
 // Unmarshal decodes with the call's own codec. That it is asked to is the arrival
 // of the response.
 func (w *codecWitness) Unmarshal(data mem.BufferSlice, v any) error {
-	w.seen.noteAnswer()
-	defer w.seen.noteDecoded()
-	return w.codec.Unmarshal(data, v)
+	h := (*handout)(w)
+	if s := h.witnessed(); s != nil {
+		s.noteAnswer()
+		h.mu.Unlock()
+	}
+	defer func() {
+		if s := h.witnessed(); s != nil {
+			s.noteDecoded()
+			h.mu.Unlock()
+		}
+	}()
+	return h.rare.messageCodec().Unmarshal(data, v)
 }
 
 // Name returns what gRPC makes the content-subtype when the call does not name
 // one: empty unless the user forced a codec, so that the content type stays what
 // it was.
-func (w *codecWitness) Name() string { return w.codecName }
+func (w *codecWitness) Name() string {
+	if w.rare == nil {
+		return ""
+	}
+	return w.rare.codecName
+}
 
 // watchLastByte parts data before its last byte. A transport cannot frame that
 // byte without reading it from the lastByte that holds it now. The data's
 // references pass to the result.
-func (c *call) watchLastByte(data mem.BufferSlice) mem.BufferSlice {
+func (h *handout) watchLastByte(data mem.BufferSlice) mem.BufferSlice {
+	s := h.witnessed()
+	if s == nil {
+		return data // of a run of the call that an interceptor further in has left behind
+	}
 	size := data.Len()
-	last := c.seen.noteEncoded(size, &c.lastByte)
+	last := s.noteEncoded(size, &h.lastByte)
+	inPieces := size > largeRequest || h.call.timeouts.network != nil // the wire is told when the first byte is taken
+	h.mu.Unlock()
+	last.of = h
+	watched := mem.BufferSlice(h.buffers[:0])
+	if last != &h.lastByte || len(data)+2 > len(h.buffers) {
+		watched = make(mem.BufferSlice, 0, len(data)+2)
+	}
 	if size == 0 {
 		last.Buffer = mem.SliceBuffer(nil)
-		return append(slices.Clip(data), last)
+		return append(append(watched, data...), last)
 	}
 	i := len(data) - 1
 	for data[i].Len() == 0 {
 		i--
 	}
 	whole := data[i]
-	n := whole.Len()
-	watched := make(mem.BufferSlice, 0, len(data)+2)
-	if size > largeRequest || c.timeouts.network != nil { // the wire is told when the first byte is taken
+	last.Buffer = whole
+	switch {
+	case inPieces:
 		watched = appendPieces(watched, last, size, data[:i], whole)
-	} else {
+	case whole.Len() > 1:
+		whole.Ref()
+		watched = append(append(watched, data[:i]...), (*allButLast)(last))
+	default:
 		watched = append(watched, data[:i]...)
-		if n > 1 {
-			// Slice, not SplitUnsafe: the buffer may have other holders.
-			watched = append(watched, whole.Slice(0, n-1))
-		}
 	}
-	last.Buffer = whole.Slice(n-1, n)
-	whole.Free()
 	watched = append(watched, last)
 	watched = append(watched, data[i+1:]...)
-	return append(watched, endMark{Buffer: mem.SliceBuffer(nil), of: last})
+	return append(watched, (*endMark)(last))
 }
 
 // lastByte is the last byte of an encoded request, or the nothing of an empty
 // one. gRPC holds a reference while the request waits to be written, and reads the
 // byte when it writes it.
 //
-// It embeds the interface because mem.Buffer has unexported methods. Its counts
-// are guarded by seen.mu. Buffers outlive their call, so every method must be
-// right at any time.
+// It and the two buffers beside it are three views of one object, which holds the
+// buffer whose last byte it is; two of them have a reference to that. It embeds the
+// interface because mem.Buffer has unexported methods; these see the whole buffer,
+// and nobody calls them on a buffer that is to be sent. Buffers outlive their call, so
+// every method must be right at any time.
 type lastByte struct {
 	mem.Buffer
-	seen *sightings
+	of      *handout
+	message *message
+}
 
-	size       int          // bytes of the message; 0: there is no last byte
-	live       bool         // gRPC may send it, for this run of the call
-	taken      bool         // the transport has taken it, for the last attempt
-	held       int          // references now
-	refs       int          // references taken since the current attempt began, or since encoding
-	handed     bool         // a reference was ever taken: gRPC sends these very bytes
-	resent     bool         // an attempt has begun since encoding
-	reads      int          // reads since refs was last zero
-	readAt     [2]time.Time // the first two of them
-	copiedOut  int          // of these reads, those that copied the whole message
-	takenBytes int          // bytes of the message that were taken at least, for the last attempt
-	announced  bool         // to the last attempt's exchange
+// Len is 1, or 0 for an empty request.
+func (b *lastByte) Len() int { return b.Buffer.Len() - b.begin() }
+
+// begin is where the last byte stands in the buffer.
+func (b *lastByte) begin() int { return max(b.Buffer.Len()-1, 0) }
+
+// Slice returns a part of the byte, which is all or nothing.
+func (b *lastByte) Slice(start, end int) mem.Buffer {
+	return b.Buffer.Slice(b.begin()+start, b.begin()+end)
 }
 
 // ReadOnlyData is what the transport calls to write the byte.
 func (b *lastByte) ReadOnlyData() []byte {
-	b.seen.noteRead(b)
-	return b.Buffer.ReadOnlyData()
+	if s := b.of.witnessed(); s != nil {
+		s.noteRead(b.message)
+		b.of.mu.Unlock()
+	}
+	return b.Buffer.ReadOnlyData()[b.begin():]
 }
 
 // Ref takes a reference.
 func (b *lastByte) Ref() {
-	b.seen.noteRef(b)
+	if s := b.of.witnessed(); s != nil {
+		s.noteRef(b.message)
+		b.of.mu.Unlock()
+	}
 	b.Buffer.Ref()
 }
 
 // Free gives a reference back.
 func (b *lastByte) Free() {
-	b.seen.noteFree(b)
+	if s := b.of.witnessed(); s != nil {
+		s.noteFree(b.message)
+		b.of.mu.Unlock()
+	}
 	b.Buffer.Free()
 }
+
+// allButLast is what stands before the last byte in its buffer.
+type allButLast lastByte
+
+// Len counts the last byte out.
+func (b *allButLast) Len() int { return b.Buffer.Len() - 1 }
+
+// ReadOnlyData leaves the last byte out.
+func (b *allButLast) ReadOnlyData() []byte { return b.Buffer.ReadOnlyData()[:b.Len()] }
 
 // endMark is an empty buffer behind the last byte. A transport that writes the
 // message has no reason to read on when it has the last byte. Who copies the whole
 // message reads it too: binary logging does, on the caller's goroutine, right
 // after the request was handed over, and that must not count as writing.
-type endMark struct {
-	mem.Buffer
-	of *lastByte
-}
+type endMark lastByte
 
 // ReadOnlyData shows that the read of the last byte before was for a copy.
-func (m endMark) ReadOnlyData() []byte {
-	m.of.seen.noteCopy(m.of)
-	return m.Buffer.ReadOnlyData()
+func (m *endMark) ReadOnlyData() []byte {
+	if s := m.of.witnessed(); s != nil {
+		s.noteCopy(m.message)
+		m.of.mu.Unlock()
+	}
+	return nil
 }
+
+// Len is 0.
+func (*endMark) Len() int { return 0 }
+
+// Slice returns the mark: there is no other part of it.
+func (m *endMark) Slice(int, int) mem.Buffer { return m }
+
+// Ref does nothing: the last byte before it has the reference.
+func (*endMark) Ref() {}
+
+// Free does nothing.
+func (*endMark) Free() {}

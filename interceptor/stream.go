@@ -40,10 +40,11 @@ func (t *Timeouts) openStream(
 	if err := canceledBefore(ctx); err != nil {
 		return nil, finished(opts, err)
 	}
-	o := readCallOptions(opts)
+	var o callOptions
+	o.read(opts)
 	c := t.newCall(ctx, method, interceptors.NewClientCallMeta(method, desc, nil).Typ, conn, &o)
 	if !c.limit.left() {
-		c.ender.end(context.Canceled, nil)
+		c.handout.end(context.Canceled, nil)
 		return nil, finished(opts, c.fail(c.notStarted(), nil))
 	}
 	s := &clientStream{call: c, desc: desc, release: c.begin()}
@@ -51,13 +52,13 @@ func (t *Timeouts) openStream(
 	defer func() {
 		if !opened { // also when an interceptor further in panics
 			t.calls.Drop(&c.inFlight)
-			c.ender.end(context.Canceled, nil)
+			c.handout.end(context.Canceled, nil)
 			s.release()
 			c.over()
 		}
 	}()
-	//nolint:contextcheck // c.context derives from ctx; the linter cannot see it in the field
-	inner, err := streamer(c.context, desc, conn, method, c.witnessed(opts, &o, s.onFinish)...)
+	//nolint:contextcheck // c.handout derives from ctx; the linter cannot see it in the field
+	inner, err := streamer(c.handout, desc, conn, method, c.handout.optionsAmong(opts, &o, s.onFinish)...)
 	if err != nil {
 		return nil, s.end(err)
 	}
@@ -137,7 +138,7 @@ func (s *clientStream) Header() (metadata.MD, error) {
 // onFinish is called by gRPC when it has finished with the stream, or with one run
 // of it, in whatever way and on whatever goroutine: also when its user went away.
 func (s *clientStream) onFinish(err error) {
-	(*finishWitness)(s.call).onFinish(err)
+	(*finishWitness)(s.call.handout).onFinish(err)
 	s.finish.Store(&err)
 	s.endIfAbandoned()
 }
@@ -152,7 +153,7 @@ func (s *clientStream) endIfAbandoned() {
 		return
 	}
 	conn := s.call.conn
-	if s.call.ender.Err() != nil || conn != nil && conn.GetState() == connectivity.Shutdown {
+	if s.call.handout.Err() != nil || conn != nil && conn.GetState() == connectivity.Shutdown {
 		_ = s.end(*finish)
 	}
 }

@@ -1,15 +1,29 @@
 package interceptor
 
-import (
-	"slices"
-	"time"
-)
+import "slices"
+
+// message is what was seen of an encoded request, or of a message of a stream.
+// It is guarded by the mu of the handout that its lastByte belongs to.
+type message struct {
+	size       int       // bytes of the message; 0: there is no last byte
+	live       bool      // gRPC may send it, for this run of the call
+	taken      bool      // the transport has taken it, for the last attempt
+	held       int       // references now
+	refs       int       // references taken since the current attempt began, or since encoding
+	handed     bool      // a reference was ever taken: gRPC sends these very bytes
+	resent     bool      // an attempt has begun since encoding
+	reads      int       // reads since refs was last zero
+	readAt     [2]moment // the first two of them
+	copiedOut  int       // of these reads, those that copied the whole message
+	takenBytes int       // bytes of the message that were taken at least, for the last attempt
+	announced  bool      // to the last attempt's exchange
+}
+
+// The methods of sightings in this file are called with its mu held.
 
 // noteEncoding sees that a message is to be encoded, which is when its attempt has a
 // stream.
 func (s *sightings) noteEncoding() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.stream, s.encoded = true, true
 	s.inGRPC++
 }
@@ -17,22 +31,25 @@ func (s *sightings) noteEncoding() {
 // noteEncoded returns the last byte of a message just encoded: inline the first
 // time, a new one after that.
 func (s *sightings) noteEncoded(size int, inline *lastByte) *lastByte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m := inline
+	last, m := inline, &s.inline
 	if s.messages == nil {
 		s.messages = s.first[:0]
 	} else {
-		m = new(lastByte)
+		another := new(struct {
+			lastByte
+			message
+		})
+		last, m = &another.lastByte, &another.message
 	}
 	if s.unary {
 		s.forgetAll()
 	}
-	m.seen, m.held, m.size, m.live = s, 1, size, true
+	m.held, m.size, m.live = 1, size, true
 	s.messages = append(s.messages, m)
 	s.untaken++
-	s.size, s.sent, s.answering, s.last = size, time.Time{}, false, m
-	return m
+	s.size, s.sent, s.answering, s.last = size, 0, false, m
+	last.message = m
+	return last
 }
 
 func (s *sightings) forgetAll() {
@@ -43,21 +60,15 @@ func (s *sightings) forgetAll() {
 }
 
 func (s *sightings) noteAnswer() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.stream, s.answering, s.answered = true, true, true
 	s.decoding++
 }
 
 func (s *sightings) noteDecoded() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.decoding--
 }
 
-func (s *sightings) noteRef(m *lastByte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *sightings) noteRef(m *message) {
 	m.held++
 	m.refs++
 	m.handed = true
@@ -79,27 +90,24 @@ const refsBeforeResend = 2
 const refsBeforeSend = refsBeforeResend + 1
 
 // readLate reports whether a read now is that of an attempt before.
-func (m *lastByte) readLate() bool { return m.resent && m.refs < refsBeforeResend }
+func (m *message) readLate() bool { return m.resent && m.refs < refsBeforeResend }
 
 // inWriter reports whether as many references were taken as the transport has when it
 // writes the message.
-func (m *lastByte) inWriter() bool {
+func (m *message) inWriter() bool {
 	if m.resent {
 		return m.refs >= refsBeforeResend
 	}
 	return m.refs >= refsBeforeSend
 }
 
-func (s *sightings) noteRead(m *lastByte) {
-	now := time.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *sightings) noteRead(m *message) {
 	if !m.handed {
 		// No transport reads what was not handed to it: this is a compressor. It
 		// reads every byte and sends its own buffers on.
 		if m.live && !m.taken {
 			s.compressed = true
-			s.take(m, now)
+			s.take(m, s.moment())
 			s.announceCompressed()
 		}
 		return
@@ -108,16 +116,14 @@ func (s *sightings) noteRead(m *lastByte) {
 		return
 	}
 	if m.reads < len(m.readAt) {
-		m.readAt[m.reads] = now
+		m.readAt[m.reads] = s.moment()
 	}
 	m.reads++
 	s.announce(m)
 	s.settle(m)
 }
 
-func (s *sightings) noteCopy(m *lastByte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *sightings) noteCopy(m *message) {
 	if m.handed && m.reads > m.copiedOut {
 		m.copiedOut++
 		m.takenBytes = 0 // who copied has read all of it; the transport's next read tells again
@@ -128,7 +134,7 @@ func (s *sightings) noteCopy(m *lastByte) {
 // settle tells the transport's read from that of binary logging, which comes at
 // most once and right after the handing over: if the transport was first, its own
 // read is no older than the second one by more than that moment.
-func (s *sightings) settle(m *lastByte) {
+func (s *sightings) settle(m *message) {
 	switch {
 	case !m.live: // an interceptor further in has begun the call again meanwhile
 	case m.reads > m.copiedOut:
@@ -136,17 +142,17 @@ func (s *sightings) settle(m *lastByte) {
 	case m.taken:
 		m.taken = false
 		s.untaken++
-		s.sent = time.Time{}
+		s.sent = 0
 	}
 }
 
 // take notes that the last byte of m was taken at that time.
-func (s *sightings) take(m *lastByte, at time.Time) {
+func (s *sightings) take(m *message, at moment) {
 	if !m.taken {
 		m.taken = true
 		s.untaken--
 	}
-	if at.After(s.takenAt) {
+	if at > s.takenAt {
 		s.takenAt = at
 	}
 	s.allTaken()
@@ -154,7 +160,7 @@ func (s *sightings) take(m *lastByte, at time.Time) {
 
 // allTaken notes when the last of the messages was taken, if all are.
 func (s *sightings) allTaken() {
-	if s.untaken == 0 && s.takenAt.After(s.sent) {
+	if s.untaken == 0 && s.takenAt > s.sent {
 		s.sent = s.takenAt
 	}
 }
@@ -162,9 +168,7 @@ func (s *sightings) allTaken() {
 // noteFree sees a message leave gRPC's hands. An empty one has no byte that could
 // be read: the writer gives its reference back when it has framed the header, and
 // then nobody holds the message but gRPC's retry buffer, where it has one.
-func (s *sightings) noteFree(m *lastByte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (s *sightings) noteFree(m *message) {
 	m.held--
 	if m.size == 0 && m.live && !m.taken {
 		kept := 0
@@ -172,7 +176,7 @@ func (s *sightings) noteFree(m *lastByte) {
 			kept = 1
 		}
 		if m.inWriter() && m.held <= kept {
-			s.take(m, time.Now())
+			s.take(m, s.moment())
 		}
 	}
 	if m.held == 0 && m.live {
@@ -184,6 +188,6 @@ func (s *sightings) noteFree(m *lastByte) {
 			s.untaken--
 			s.allTaken()
 		}
-		s.messages = slices.DeleteFunc(s.messages, func(other *lastByte) bool { return other == m })
+		s.messages = slices.DeleteFunc(s.messages, func(other *message) bool { return other == m })
 	}
 }

@@ -3,6 +3,7 @@ package interceptor
 import (
 	"net"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/peer"
@@ -38,10 +39,10 @@ func (tr transport) send() {
 // gRPC keeps.
 func attempted(t *testing.T, text string) (*call, transport) {
 	t.Helper()
-	c := &call{timeouts: &Timeouts{}, codec: wholeBytes{textCodec{}}}
+	c := bareCall()
 	c.seen.unary, c.seen.retained = true, true
 	attempt(t, c)
-	message, err := (*codecWitness)(c).Marshal(text)
+	message, err := (*codecWitness)(c.handout).Marshal(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,10 +50,18 @@ func attempted(t *testing.T, text string) (*call, transport) {
 	return c, transport{message}
 }
 
+// bareCall returns a call that is in no table.
+func bareCall() *call {
+	h := &handout{callContext: callContext{rare: &rare{codec: wholeBytes{textCodec{}}}}}
+	h.call = &call{timeouts: &Timeouts{}, handout: h}
+	h.call.seen.start, h.call.seen.mu = time.Now(), &h.mu
+	return h.call
+}
+
 func attempt(t *testing.T, c *call) {
 	t.Helper()
 	ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{}, LocalAddr: &net.TCPAddr{}})
-	if _, err := (*credentialsWitness)(c).GetRequestMetadata(ctx); err != nil {
+	if _, err := (*credentialsWitness)(c.handout).GetRequestMetadata(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -182,10 +191,10 @@ func TestRetryIsNotSentUntilItIs(t *testing.T) {
 // attempt does not owe it.
 func TestAbandonedAttempt(t *testing.T) {
 	t.Parallel()
-	c := &call{timeouts: &Timeouts{}, codec: wholeBytes{textCodec{}}}
+	c := bareCall()
 	encode := func() transport {
 		t.Helper()
-		message, err := (*codecWitness)(c).Marshal("message")
+		message, err := (*codecWitness)(c.handout).Marshal("message")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,29 +22,35 @@ func (t *Timeouts) invokeUnary(
 	if err := canceledBefore(ctx); err != nil {
 		return finished(opts, err)
 	}
-	o := readCallOptions(opts)
+	var o callOptions
+	o.read(opts)
 	c := t.newCall(ctx, method, interceptors.Unary, conn, &o)
-	if o.future != nil {
-		o.future.begin(c)
-		defer o.future.end(c)
-	}
-	defer c.ender.end(context.Canceled, nil)
+	h := c.handout
+	o.future.begin(c)
 	if !c.limit.left() {
+		defer h.end(context.Canceled, nil)
+		defer o.future.end(c)
 		return finished(opts, c.fail(c.notStarted(), req))
 	}
-	release := c.begin()
+	release, returned := c.begin(), false
 	defer func() {
-		release()
-		// After an answer this is what completed the call; after a panic in an
-		// interceptor further in, nothing has yet.
-		t.calls.Drop(&c.inFlight)
+		untied := release()
+		if !returned { // after a panic in an interceptor further in
+			t.calls.Drop(&c.inFlight)
+			h.end(context.Canceled, nil)
+		}
 		c.over()
+		o.future.end(c)
+		if untied && returned && h.rare.openLimit() == nil {
+			c.retire()
+		}
 	}()
-	//nolint:contextcheck // c.context derives from ctx; the linter cannot see it in the field
-	err := invoker(c.context, method, req, reply, conn, c.witnessed(opts, &o, (*finishWitness)(c).onFinish)...)
+	//nolint:contextcheck // h derives from ctx; the linter cannot see it in the field
+	err := invoker(h, method, req, reply, conn, h.optionsAmong(opts, &o, (*finishWitness)(h).onFinish)...)
 	if instead := c.settle(err, req); instead != nil {
-		return instead
+		err = instead
 	}
+	returned = true
 	return err
 }
 

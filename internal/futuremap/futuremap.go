@@ -52,12 +52,12 @@ func New[C any](expired func(C)) *Table[C] {
 }
 
 // Register puts call into the table. Its id must come from [NextID]. The call
-// expires after limit; if that is zero or less, the call stays until another event
-// removes it.
-func (t *Table[C]) Register(e *Entry[C], id int64, call C, limit time.Duration) {
+// expires limit after start, which is a moment ago; if limit is zero or less, the call
+// stays until another event removes it.
+func (t *Table[C]) Register(e *Entry[C], id int64, call C, start time.Time, limit time.Duration) {
 	e.id, e.call = id, call
 	s := t.shard(e)
-	now := t.now(limit)
+	now := start.Sub(t.epoch) // as good as the time now, and saves looking at the clock
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.put(e, now, limit)
@@ -137,14 +137,6 @@ func (t *Table[C]) each(visit func(*list[C])) {
 
 func (t *Table[C]) shard(e *Entry[C]) *shard[C] {
 	return &t.shards[e.id&(shardCount-1)] // right for any id, negative ones too
-}
-
-// now returns the time for a call with that limit; a call without one needs none.
-func (t *Table[C]) now(limit time.Duration) time.Duration {
-	if limit <= 0 {
-		return 0
-	}
-	return time.Since(t.epoch)
 }
 
 func (t *Table[C]) remove(e *Entry[C]) bool {

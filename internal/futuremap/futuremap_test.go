@@ -32,7 +32,7 @@ func newTable() *futuremap.Table[*call] {
 
 func register(t *futuremap.Table[*call], limit time.Duration) *call {
 	c := &call{}
-	t.Register(&c.Entry, futuremap.NextID(), c, limit)
+	t.Register(&c.Entry, futuremap.NextID(), c, time.Now(), limit)
 	return c
 }
 
@@ -231,7 +231,7 @@ func BenchmarkRegisterComplete(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		c := &call{}
-		table.Register(&c.Entry, futuremap.NextID(), c, time.Minute)
+		table.Register(&c.Entry, futuremap.NextID(), c, time.Now(), time.Minute)
 		table.Complete(&c.Entry)
 	}
 }

@@ -1,0 +1,112 @@
+package interceptor
+
+import (
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/metadata"
+)
+
+// handout is what a call hands out: its context, and the witnesses of what becomes of
+// its request, which are the same object under other types. Whoever gets it may keep
+// it for as long as he likes (gRPC's transport a buffer, an interceptor further in the
+// context), so it is made anew for each call and never used again, whereas the call
+// itself, which is three times as large and which nobody else sees, is.
+//
+// When the call is over, the witnesses still do what gRPC needs them for, but have
+// nobody to tell.
+type handout struct {
+	callContext
+
+	call     *call // guarded by mu; nil once the call is over
+	lastByte lastByte
+
+	// In place of slices, which would take an object each: the first message where it
+	// is in one buffer, and the options of a call to which its user gave none.
+	buffers [3]mem.Buffer
+	options [4]grpc.CallOption
+
+	// trailer is for gRPC to write and for the finishWitness to read, and nobody else.
+	trailer metadata.MD
+}
+
+// rare is what the handouts of few calls have. A nil rare has none of it.
+type rare struct {
+	codec       messageCodec                  // in place of the one that gRPC takes by itself; nil: left to gRPC, no witness
+	codecName   string                        // of the codec that the user forced; empty: none, or a nameless one
+	credentials credentials.PerRPCCredentials // the user's; nil: none
+	open        *openLimit                    // decides the deadline when it is first asked for; nil: it is decided
+}
+
+// messageCodec returns the call's codec. It is looked up for each message: see
+// registeredCodec, and the two look-ups are cheaper than 16 more bytes a call.
+func (r *rare) messageCodec() messageCodec {
+	if r == nil {
+		return registeredCodec("")
+	}
+	return r.codec
+}
+
+// hasCodec reports whether there is a codec at all. gRPC itself registers the one
+// that it takes by default.
+func (r *rare) hasCodec() bool { return r == nil || r.codec != nil }
+
+func (r *rare) openLimit() *openLimit {
+	if r == nil {
+		return nil
+	}
+	return r.open
+}
+
+// usersCredentials returns the call credentials that the user gave; nil: none.
+func (r *rare) usersCredentials() credentials.PerRPCCredentials {
+	if r == nil {
+		return nil
+	}
+	return r.credentials
+}
+
+// witnessed returns what the witnesses have seen, with mu held; nil, and mu not
+// held, when the call is over.
+func (h *handout) witnessed() *sightings {
+	h.mu.Lock()
+	if h.call == nil {
+		h.mu.Unlock()
+		return nil
+	}
+	return &h.call.seen
+}
+
+// optionsAmong returns opts with the witnesses among them. In gRPC the last option of
+// a kind wins. Ours stands for the user's, right behind it; where there is none, it
+// stands before all, so that an option in which we did not recognise one (a type of
+// the user's that embeds gRPC's) overrides ours and not the other way round.
+func (h *handout) optionsAmong(opts []grpc.CallOption, o *callOptions, onFinish func(error)) []grpc.CallOption {
+	all := h.options[:0]
+	if len(opts) > 0 {
+		all = make([]grpc.CallOption, 0, len(opts)+len(h.options))
+	}
+	for i := range len(opts) + 1 {
+		if i == o.codecEnd && h.rare.hasCodec() {
+			all = append(all, grpc.ForceCodecV2CallOption{CodecV2: (*codecWitness)(h)})
+		}
+		if i == o.credsEnd {
+			all = append(all, grpc.PerRPCCredsCallOption{Creds: (*credentialsWitness)(h)})
+		}
+		if i < len(opts) {
+			all = append(all, opts[i])
+		}
+	}
+	return append(all,
+		grpc.TrailerCallOption{TrailerAddr: &h.trailer},
+		grpc.OnFinishCallOption{OnFinish: onFinish},
+	)
+}
+
+// retire parts the handout from its call: nothing that anybody does with it from
+// here on reaches the call.
+func (h *handout) retire() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.call = nil
+}
