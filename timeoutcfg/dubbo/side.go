@@ -1,0 +1,200 @@
+package dubbo
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	duetimev1 "github.com/duetime/duetime/proto/duetime/v1"
+)
+
+// side holds what one side of the calls declares.
+type side struct {
+	bases   []*subject // consumers or providers: what members start from
+	members []*subject // references or services
+}
+
+func (s *side) add(sub *subject) {
+	// A provider with an interface is what some tutorials show for a service.
+	if sub.kind == reference || sub.kind == service || sub.iface.given() {
+		s.members = append(s.members, sub)
+	} else {
+		s.bases = append(s.bases, sub)
+	}
+}
+
+// side makes one side of the policy; nil: it sets nothing.
+func (b *binder) side(s *side) *duetimev1.SidePolicy {
+	inherited := b.inherit(s)
+	general := b.general(s)
+	groups := map[string]*group{}
+
+	for i, m := range s.members {
+		l := m.limit
+		if !l.set() {
+			l = inherited[i]
+		}
+
+		if m.service == "" {
+			continue
+		}
+
+		g := groups[m.service]
+		if g == nil {
+			g = &group{methods: map[string]*claims{}}
+			groups[m.service] = g
+		}
+
+		g.add(m, l)
+	}
+
+	p := &duetimev1.SidePolicy{}
+	if general.set() {
+		p.Timeout = durationpb.New(general.timeout)
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
+		g := groups[name]
+		if l := b.settle(&g.whole, g.members, name); l.set() {
+			p.MethodConfig = append(p.MethodConfig, entry(name, "", l))
+		}
+
+		for _, method := range slices.Sorted(maps.Keys(g.methods)) {
+			if l := b.settle(g.methods[method], g.members, name+"/"+method); l.set() {
+				p.MethodConfig = append(p.MethodConfig, entry(name, method, l))
+			}
+		}
+	}
+
+	if p.GetTimeout() == nil && len(p.GetMethodConfig()) == 0 {
+		return nil
+	}
+
+	return p
+}
+
+func entry(service, method string, l limit) *duetimev1.MethodTimeout {
+	return &duetimev1.MethodTimeout{
+		Name:    []*duetimev1.MethodName{{Service: service, Method: method}},
+		Timeout: durationpb.New(l.timeout),
+	}
+}
+
+// group is all that one side says about a service.
+type group struct {
+	members []*subject
+	whole   claims
+	methods map[string]*claims
+}
+
+// claims are the limits that were given to one scope.
+type claims struct {
+	limits []limit
+	owners []*subject // of each limit
+}
+
+func (c *claims) add(l limit, owner *subject) {
+	c.limits = append(c.limits, l)
+	c.owners = append(c.owners, owner)
+}
+
+func (g *group) add(m *subject, whole limit) {
+	g.members = append(g.members, m)
+
+	if whole.set() {
+		g.whole.add(whole, m)
+	}
+
+	for _, method := range m.methods {
+		c := g.methods[method.name]
+		if c == nil {
+			c = &claims{}
+			g.methods[method.name] = c
+		}
+
+		c.add(method.limit, m)
+	}
+}
+
+// settle returns the limit of a scope if its claims agree; if not, none, with a
+// warning. A member that claims nothing disagrees, too, where both it and another
+// one stand in XML: there they are different beans, but a key in a .properties file
+// adds to a bean.
+func (b *binder) settle(c *claims, members []*subject, scope string) limit {
+	if len(c.limits) == 0 {
+		return limit{}
+	}
+
+	first := c.limits[0]
+	agree := true
+	inXML := false
+	claiming := map[*subject]bool{}
+
+	for i, l := range c.limits {
+		agree = agree && l.timeout == first.timeout
+		claiming[c.owners[i]] = true
+		inXML = inXML || c.owners[i].inXML()
+	}
+
+	var silent []*subject
+
+	if inXML && len(claiming) < len(members) {
+		for _, m := range members {
+			if m.inXML() && !claiming[m] {
+				silent = append(silent, m)
+			}
+		}
+	}
+
+	if agree && len(silent) == 0 {
+		return first
+	}
+
+	said := make([]string, 0, maxListed+1)
+
+	for i, l := range c.limits {
+		said = append(said[:min(i, maxListed)], l.String()+c.owners[i].describe(l.at))
+	}
+
+	for _, m := range silent {
+		said = append(said[:min(len(said), maxListed)], limit{}.String()+m.describe(m.at))
+	}
+
+	text := strings.Join(said[:min(len(said), maxListed)], ", ")
+	if more := len(c.limits) + len(silent) - maxListed; more > 0 {
+		text += " and " + strconv.Itoa(more) + " more"
+	}
+
+	b.warn(first.at, "the timeout of "+quote(scope)+" is ambiguous: "+text+
+		"; left out, since gRPC tells neither versions nor groups apart: choose one")
+
+	return limit{}
+}
+
+// maxListed is how many places a warning lists.
+const maxListed = 4
+
+func (s *subject) inXML() bool {
+	return strings.HasSuffix(strings.ToLower(s.at.file), ".xml")
+}
+
+// describe tells what sets one declaration of an interface apart.
+func (s *subject) describe(at position) string {
+	var parts []string
+
+	for _, v := range []struct {
+		name string
+		value
+	}{{"version", s.version}, {"group", s.group}} {
+		if v.given() {
+			parts = append(parts, v.name+" "+quote(v.text))
+		}
+	}
+
+	parts = append(parts, at.String())
+
+	return " (" + strings.Join(parts, ", ") + ")"
+}
