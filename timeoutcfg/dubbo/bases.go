@@ -24,7 +24,7 @@ func (b *binder) inherit(s *side) []limit {
 
 	for i, m := range s.members {
 		if container := byDeclaration[m.within]; container != nil { // counts before those that are named, as in Dubbo
-			container.used = true
+			container.used, container.contains = true, true
 			inherited[i] = container.limit
 
 			continue
@@ -131,7 +131,7 @@ func (b *binder) passedOver(bases []*subject, why string) {
 // perhapsGeneral warns of a base that Dubbo would also use for members that name
 // none, for it does not ask whether somebody names a base.
 func (b *binder) perhapsGeneral(s *side, bases []*subject) {
-	bases = slices.DeleteFunc(bases, func(base *subject) bool { return base.byDefault == no || base.name == "" })
+	bases = slices.DeleteFunc(bases, func(base *subject) bool { return base.byDefault == no || base.contains })
 	if len(bases) != 1 || !bases[0].limit.set() {
 		return
 	}

@@ -72,7 +72,8 @@ type subject struct {
 	limit     limit
 	methods   []methodLimit
 	byDefault tristate
-	used      bool // a base that somebody names or that contains somebody
+	used      bool // a base that somebody names, or that contains somebody
+	contains  bool // a base that contains somebody: not for others, unless it says so
 }
 
 type methodLimit struct {
@@ -136,17 +137,25 @@ func (b *binder) tristate(v value) tristate {
 	}
 }
 
+// The elements and keys that declare limits, by Dubbo's names.
+const (
+	consumerName  = "consumer"
+	providerName  = "provider"
+	referenceName = "reference"
+	serviceName   = "service"
+)
+
 // String names the kind as Dubbo does.
 func (k kind) String() string {
 	switch k {
 	case consumer:
-		return "consumer"
+		return consumerName
 	case provider:
-		return "provider"
+		return providerName
 	case reference:
-		return "reference"
+		return referenceName
 	case service:
-		return "service"
+		return serviceName
 	default:
 		return "declaration"
 	}

@@ -39,6 +39,11 @@ func Read(files []File, opts ...Option) (*Result, error) {
 
 	for i, f := range files {
 		names[i] = f.Name
+	}
+
+	s.files = names
+
+	for _, f := range files {
 		b.take(f.Name, read(f, s))
 	}
 
@@ -51,7 +56,9 @@ func Read(files []File, opts ...Option) (*Result, error) {
 	if err != nil {
 		// Names and times were checked one by one, so this is a mistake in here; it
 		// is told all the same, since a policy that is not whole must not be used.
-		return nil, &Error{Problems: []Problem{{File: strings.Join(names, ", "), Reason: err.Error(), Advice: "report it as a bug of duetime"}}}
+		reason := "make no policy: " + strings.ReplaceAll(err.Error(), "\n", ", ")
+
+		return nil, &Error{Problems: []Problem{{File: strings.Join(names, ", "), Reason: reason, Advice: "report it as a bug of duetime"}}}
 	}
 
 	return &Result{
@@ -64,7 +71,7 @@ func Read(files []File, opts ...Option) (*Result, error) {
 // read reads a file by its format.
 func read(f File, s *settings) contents {
 	if len(f.Content) > maxFileSize {
-		return refuse(f, 0, "is larger than 4 MiB", "give the file with Dubbo's settings alone")
+		return refuse(f, "is larger than 4 MiB", "give the file with Dubbo's settings alone")
 	}
 
 	switch ext := filepath.Ext(f.Name); strings.ToLower(ext) {
@@ -75,11 +82,11 @@ func read(f File, s *settings) contents {
 	case ".yml", ".yaml":
 		return readYAML(f, s)
 	default:
-		return refuse(f, 0, "has the extension "+quote(ext)+", which tells no format", "name it .xml, .properties, .yml or .yaml")
+		return refuse(f, "has the extension "+quote(ext)+", which tells no format", "name it .xml, .properties, .yml or .yaml")
 	}
 }
 
 // refuse is the contents of a file of which nothing can be used.
-func refuse(f File, line int, reason, advice string) contents {
-	return contents{problems: []Problem{{File: f.Name, Line: line, Reason: reason, Advice: advice}}}
+func refuse(f File, reason, advice string) contents {
+	return contents{problems: []Problem{{File: f.Name, Reason: reason, Advice: advice}}}
 }

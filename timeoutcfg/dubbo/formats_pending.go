@@ -1,9 +1,9 @@
 package dubbo
 
 func readProperties(f File, _ *settings) contents {
-	return refuse(f, 0, "is a .properties file, which cannot be read yet", "give the XML")
+	return refuse(f, "is a .properties file, which cannot be read yet", "give the XML")
 }
 
 func readYAML(f File, _ *settings) contents {
-	return refuse(f, 0, "is a YAML file, which cannot be read yet", "give the XML")
+	return refuse(f, "is a YAML file, which cannot be read yet", "give the XML")
 }

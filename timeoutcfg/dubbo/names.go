@@ -10,6 +10,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
+const (
+	adviseService = "give the name that it has (WithServiceNames)"
+	adviseMethod  = "give the name that it has (WithMethodNames)"
+)
+
 // names makes protobuf names of Java's.
 type names struct {
 	*binder
@@ -77,7 +82,7 @@ func (n *names) service(d *declaration) (string, bool) {
 
 	if !protoreflect.FullName(text).IsValid() {
 		n.once("service "+text, func() {
-			n.warn(d.iface.at, "interface "+quote(text)+" is left out: no protobuf service can have that name; give the name that it has (WithServiceNames)")
+			n.warn(d.iface.at, "interface "+quote(text)+" is left out: no protobuf service can have that name; "+adviseService)
 		})
 
 		return "", false
@@ -94,18 +99,18 @@ func (n *names) check(d *declaration, name string) string {
 	}
 
 	n.once("unknown "+name, func() {
-		_, simple := cutLast(name)
+		simple := simpleName(name)
 		meant := ""
 
 		for _, candidate := range slices.Sorted(maps.Keys(n.known)) {
-			if _, s := cutLast(candidate); s == simple {
+			if simpleName(candidate) == simple {
 				meant = "; did you mean " + quote(candidate) + "?"
 
 				break
 			}
 		}
 
-		n.warn(d.iface.at, "the given descriptors have no service "+quote(name)+", so its timeouts count for no call; give the name that it has (WithServiceNames)"+meant)
+		n.warn(d.iface.at, "the given descriptors have no service "+quote(name)+", so its timeouts count for no call; "+adviseService+meant)
 	})
 
 	return name
@@ -140,7 +145,7 @@ func (n *names) method(d *declaration, v value) (string, bool) {
 				why = "gRPC knows no wildcards"
 			}
 
-			n.warn(v.at, "method "+quote(text)+" of "+quote(iface)+" is left out: "+why+"; give the name that it has (WithMethodNames)")
+			n.warn(v.at, "method "+quote(text)+" of "+quote(iface)+" is left out: "+why+"; "+adviseMethod)
 		})
 
 		return "", false
@@ -151,7 +156,7 @@ func (n *names) method(d *declaration, v value) (string, bool) {
 		service = iface
 	}
 
-	name = n.known1(service, text, name, mapped, v)
+	name = n.inDescriptors(service, text, name, mapped, v)
 
 	if name != text {
 		n.once("method "+full, func() { n.note(v.at, "method "+quote(text)+" of "+quote(iface)+" becomes "+quote(name)) })
@@ -160,9 +165,9 @@ func (n *names) method(d *declaration, v value) (string, bool) {
 	return name, true
 }
 
-// known1 returns the name that a method has in the descriptors, if they know the
+// inDescriptors returns the name that a method has in the descriptors, if they know the
 // service: the one that was found for it, else the Java name as it is.
-func (n *names) known1(service, java, name string, mapped bool, v value) string {
+func (n *names) inDescriptors(service, java, name string, mapped bool, v value) string {
 	s := n.known[service]
 	if s == nil || s.Methods().ByName(protoreflect.Name(name)) != nil {
 		return name
@@ -174,7 +179,7 @@ func (n *names) known1(service, java, name string, mapped bool, v value) string 
 
 	n.once("unknown "+service+"/"+name, func() {
 		n.warn(v.at, "service "+quote(service)+" of the given descriptors has no method "+quote(name)+
-			", so its timeout counts for no call; give the name that it has (WithMethodNames)")
+			", so its timeout counts for no call; "+adviseMethod)
 	})
 
 	return name
@@ -200,8 +205,7 @@ func capital(s string) string {
 	return string(unicode.ToUpper(r)) + s[size:]
 }
 
-func cutLast(name string) (before, after string) {
-	i := strings.LastIndexByte(name, '.')
-
-	return name[:max(i, 0)], name[i+1:]
+// simpleName returns a name without its package.
+func simpleName(name string) string {
+	return name[strings.LastIndexByte(name, '.')+1:]
 }

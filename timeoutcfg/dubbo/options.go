@@ -13,6 +13,7 @@ type Option func(*settings)
 
 // settings are what the options say. Readers of files may read it.
 type settings struct {
+	files        []string // the names of all files
 	placeholders map[string]string
 	profiles     []string
 	services     map[string]string

@@ -57,7 +57,8 @@ func (e *expander) value(inside string, colon, depth int) string {
 		name = inside[:colon]
 	}
 
-	if e.left--; e.left < 0 || depth == maxPlaceholderDepth {
+	e.left--
+	if e.left < 0 || depth == maxPlaceholderDepth {
 		e.miss(name)
 
 		return ""

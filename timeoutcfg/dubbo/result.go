@@ -36,7 +36,7 @@ func (r *Result) ServiceConfig() string {
 	for _, side := range []struct {
 		name string
 		set  *duetimev1.SidePolicy
-	}{{"consumer", m.GetConsumer()}, {"provider", m.GetProvider()}} {
+	}{{consumerName, m.GetConsumer()}, {providerName, m.GetProvider()}} {
 		if side.set != nil {
 			sides = append(sides, "    "+strconv.Quote(side.name)+": "+sideJSON(side.set))
 		}
@@ -54,7 +54,7 @@ func sideJSON(s *duetimev1.SidePolicy) string {
 		members = append(members, `      "timeout": `+seconds(d.AsDuration()))
 	}
 
-	var entries []string
+	entries := make([]string, 0, len(s.GetMethodConfig()))
 
 	for _, e := range s.GetMethodConfig() {
 		name := `{"service": "` + e.GetName()[0].GetService() + `"`

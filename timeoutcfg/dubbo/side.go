@@ -120,9 +120,7 @@ func (g *group) add(m *subject, whole limit) {
 }
 
 // settle returns the limit of a scope if its claims agree; if not, none, with a
-// warning. A member that claims nothing disagrees, too, where both it and another
-// one stand in XML: there they are different beans, but a key in a .properties file
-// adds to a bean.
+// warning. A bean that claims nothing disagrees with one that does.
 func (b *binder) settle(c *claims, members []*subject, scope string) limit {
 	if len(c.limits) == 0 {
 		return limit{}
@@ -130,20 +128,20 @@ func (b *binder) settle(c *claims, members []*subject, scope string) limit {
 
 	first := c.limits[0]
 	agree := true
-	inXML := false
+	byBean := false
 	claiming := map[*subject]bool{}
 
 	for i, l := range c.limits {
 		agree = agree && l.timeout == first.timeout
 		claiming[c.owners[i]] = true
-		inXML = inXML || c.owners[i].inXML()
+		byBean = byBean || c.owners[i].isBean()
 	}
 
 	var silent []*subject
 
-	if inXML && len(claiming) < len(members) {
+	if byBean && len(claiming) < len(members) {
 		for _, m := range members {
-			if m.inXML() && !claiming[m] {
+			if m.isBean() && !claiming[m] {
 				silent = append(silent, m)
 			}
 		}
@@ -176,6 +174,13 @@ func (b *binder) settle(c *claims, members []*subject, scope string) limit {
 
 // maxListed is how many places a warning lists.
 const maxListed = 4
+
+// isBean reports whether a reference or service is one of its own beside others of
+// its interface. A key in a .properties file is not: it adds to a bean; nor is a
+// provider with an interface, of which tutorials think as of an addition.
+func (s *subject) isBean() bool {
+	return s.inXML() && (s.kind == reference || s.kind == service)
+}
 
 func (s *subject) inXML() bool {
 	return strings.HasSuffix(strings.ToLower(s.at.file), ".xml")

@@ -12,6 +12,15 @@ import (
 // a side. Dubbo's files were written for calls that end with their answer; a stream
 // would be cut in its midst.
 func (b *binder) spareStreams(m *duetimev1.TimeoutPolicy) {
+	if b.names.known == nil {
+		if m.GetConsumer().GetTimeout() != nil || m.GetProvider().GetTimeout() != nil {
+			b.note(position{}, "a timeout for all calls bounds streams, too, and ends them; "+
+				"given the services' descriptors (WithDescriptors), their streaming methods become unlimited")
+		}
+
+		return
+	}
+
 	policy, err := timeoutcfg.FromProto(m)
 	if err != nil {
 		return // to be reported by who asks for the whole policy

@@ -105,16 +105,27 @@ const maxQuoted = 80
 
 // quote returns s in quotes on one line, cut to a length that a log bears.
 func quote(s string) string {
-	if len(s) > maxQuoted {
-		end := maxQuoted
-		for end > 0 && !utf8.RuneStart(s[end]) {
-			end--
-		}
+	return strconv.Quote(shorten(s))
+}
 
-		s = s[:end] + "…"
+// cut is quote without the quotes.
+func cut(s string) string {
+	quoted := quote(s)
+
+	return quoted[1 : len(quoted)-1]
+}
+
+func shorten(s string) string {
+	if len(s) <= maxQuoted {
+		return s
 	}
 
-	return strconv.Quote(s)
+	end := maxQuoted
+	for end > 0 && !utf8.RuneStart(s[end]) {
+		end--
+	}
+
+	return s[:end] + "…"
 }
 
 func quoteAll(words []string) string {
