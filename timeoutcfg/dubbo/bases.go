@@ -2,7 +2,6 @@ package dubbo
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -177,28 +176,11 @@ func (b *binder) one(c *claims, what string) limit {
 		return limit{}
 	}
 
-	first := c.limits[0]
-	said := make([]string, 0, maxListed)
-	agree := true
-
-	for _, l := range c.limits {
-		agree = agree && l.timeout == first.timeout
-
-		if len(said) < maxListed {
-			said = append(said, l.String()+" ("+l.at.String()+")")
-		}
+	if c.agree() {
+		return c.limits[0]
 	}
 
-	if agree {
-		return first
-	}
-
-	text := strings.Join(said, ", ")
-	if more := len(c.limits) - len(said); more > 0 {
-		text += " and " + strconv.Itoa(more) + " more"
-	}
-
-	b.warn(first.at, what+" is ambiguous: "+text+"; left out: choose one")
+	b.warn(c.limits[0].at, what+" is ambiguous: "+c.list(nil)+"; left out: choose one")
 
 	return limit{}
 }

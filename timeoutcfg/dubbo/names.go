@@ -67,21 +67,25 @@ func (n *names) service(d *declaration) (string, bool) {
 		return "", false
 	}
 
-	text, ok := n.text(d.iface, "interface")
-	if !ok {
+	text, missing := n.settings.expand(d.iface.text)
+	if len(missing) > 0 {
+		if d.matters() {
+			n.text(d.iface, "interface") // says so
+		}
+
 		return "", false
 	}
 
 	text = strings.TrimSpace(text)
 
 	if name, mapped := n.settings.services[text]; mapped {
-		n.once("service "+text, func() { n.note(d.iface.at, "interface "+quote(text)+" becomes service "+quote(name)) })
+		n.onceFor(d, "service "+text, func() { n.note(d.iface.at, "interface "+quote(text)+" becomes service "+quote(name)) })
 
 		return n.check(d, name), true
 	}
 
 	if !protoreflect.FullName(text).IsValid() {
-		n.once("service "+text, func() {
+		n.onceFor(d, "service "+text, func() {
 			n.warn(d.iface.at, "interface "+quote(text)+" is left out: no protobuf service can have that name; "+adviseService)
 		})
 
@@ -98,7 +102,7 @@ func (n *names) check(d *declaration, name string) string {
 		return name
 	}
 
-	n.once("unknown "+name, func() {
+	n.onceFor(d, "unknown "+name, func() {
 		simple := simpleName(name)
 		meant := ""
 
@@ -192,6 +196,18 @@ func (n *names) once(key string, say func()) {
 
 		say()
 	}
+}
+
+// onceFor is once for a declaration of which something may come into the policy.
+func (n *names) onceFor(d *declaration, key string, say func()) {
+	if d.matters() {
+		n.once(key, say)
+	}
+}
+
+// matters reports whether a declaration has limits, or may have them from others.
+func (d *declaration) matters() bool {
+	return d.setsLimits() || d.within != nil || len(d.uses) > 0
 }
 
 func (d *declaration) setsLimits() bool {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -126,15 +127,12 @@ func (b *binder) settle(c *claims, members []*subject, scope string) limit {
 		return limit{}
 	}
 
-	first := c.limits[0]
-	agree := true
 	byBean := false
 	claiming := map[*subject]bool{}
 
-	for i, l := range c.limits {
-		agree = agree && l.timeout == first.timeout
-		claiming[c.owners[i]] = true
-		byBean = byBean || c.owners[i].isBean()
+	for _, owner := range c.owners {
+		claiming[owner] = true
+		byBean = byBean || owner.isBean()
 	}
 
 	var silent []*subject
@@ -147,32 +145,48 @@ func (b *binder) settle(c *claims, members []*subject, scope string) limit {
 		}
 	}
 
-	if agree && len(silent) == 0 {
-		return first
+	if c.agree() && len(silent) == 0 {
+		return c.limits[0]
 	}
 
-	said := make([]string, 0, maxListed+1)
-
-	for i, l := range c.limits {
-		said = append(said[:min(i, maxListed)], l.String()+c.owners[i].describe(l.at))
-	}
-
-	for _, m := range silent {
-		said = append(said[:min(len(said), maxListed)], limit{}.String()+m.describe(m.at))
-	}
-
-	text := strings.Join(said[:min(len(said), maxListed)], ", ")
-	if more := len(c.limits) + len(silent) - maxListed; more > 0 {
-		text += " and " + strconv.Itoa(more) + " more"
-	}
-
-	b.warn(first.at, "the timeout of "+quote(scope)+" is ambiguous: "+text+
+	b.warn(c.limits[0].at, "the timeout of "+quote(scope)+" is ambiguous: "+c.list(silent)+
 		"; left out, since gRPC tells neither versions nor groups apart: choose one")
 
 	return limit{}
 }
 
-// maxListed is how many places a warning lists.
+// agree reports whether all claims are the same.
+func (c *claims) agree() bool {
+	return !slices.ContainsFunc(c.limits, func(l limit) bool { return l.timeout != c.limits[0].timeout })
+}
+
+// list shows claims that differ, and who claims nothing: the first place of each
+// value.
+func (c *claims) list(silent []*subject) string {
+	seen := map[time.Duration]bool{}
+
+	var said []string
+
+	for i, l := range c.limits {
+		if !seen[l.timeout] && len(said) < maxListed {
+			said = append(said, l.String()+c.owners[i].describe(l.at))
+			seen[l.timeout] = true
+		}
+	}
+
+	if len(silent) > 0 {
+		said = append(said, limit{}.String()+silent[0].describe(silent[0].at))
+	}
+
+	text := strings.Join(said, ", ")
+	if more := len(c.limits) + len(silent) - len(said); more > 0 {
+		text += " and " + strconv.Itoa(more) + " more"
+	}
+
+	return text
+}
+
+// maxListed is how many values, or names, a message lists.
 const maxListed = 4
 
 // isBean reports whether a reference or service is one of its own beside others of

@@ -43,7 +43,7 @@ func (r *xmlReader) leave(p *profile) {
 		return
 	}
 
-	text := "profile " + quote(p.names) + " is not active, so its " + strconv.Itoa(p.elements) + " elements of Dubbo's are left out"
+	text := "profile " + quote(p.names) + " is not active; what it has of Dubbo's is left out (elements: " + strconv.Itoa(p.elements) + ")"
 
 	if len(r.settings.profiles) == 0 {
 		r.warn(p.line, text+"; choose the profiles that hold (WithProfiles)")
