@@ -67,8 +67,8 @@ func (n *names) service(d *declaration) (string, bool) {
 		return "", false
 	}
 
-	text, missing := n.settings.expand(d.iface.text)
-	if len(missing) > 0 {
+	text, why := n.settings.expand(d.iface.text)
+	if why != "" {
 		if d.matters() {
 			n.text(d.iface, "interface") // says so
 		}

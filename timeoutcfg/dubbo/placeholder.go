@@ -7,23 +7,31 @@ import (
 
 const (
 	maxPlaceholders     = 1000 // in one value; those that stand for others may multiply
-	maxPlaceholderDepth = 32   // more is a placeholder that stands for itself
+	maxPlaceholderDepth = 32   // in one another; more is one that stands for itself
 )
 
 // expand fills in the placeholders of a text: ${name} and ${name:default}, both of
-// which may hold others. missing are the names for which there is neither a value
-// nor a default; what the text then is, does not matter.
-func (s *settings) expand(text string) (expanded string, missing []string) {
+// which may hold others. why says what keeps it from that; it is empty if nothing
+// does.
+func (s *settings) expand(text string) (expanded, why string) {
 	e := expander{values: s.placeholders, left: maxPlaceholders}
 	expanded = e.expand(text, 0)
 
-	return expanded, e.missing
+	switch {
+	case e.endless:
+		return "", "its placeholders stand for one another without end"
+	case len(e.missing) > 0:
+		return "", "there is neither a value nor a default for placeholder " + quoteAll(e.missing)
+	default:
+		return expanded, ""
+	}
 }
 
 type expander struct {
 	values  map[string]string
 	left    int // placeholders
 	missing []string
+	endless bool
 }
 
 func (e *expander) expand(text string, depth int) string {
@@ -59,8 +67,10 @@ func (e *expander) value(inside string, colon, depth int) string {
 
 	e.left--
 	if e.left < 0 || depth == maxPlaceholderDepth {
-		e.miss(name)
+		e.endless = true
+	}
 
+	if e.endless {
 		return ""
 	}
 
@@ -83,7 +93,7 @@ func (e *expander) value(inside string, colon, depth int) string {
 }
 
 func (e *expander) miss(name string) {
-	if !slices.Contains(e.missing, name) && len(e.missing) < 3 { // enough to be told
+	if !slices.Contains(e.missing, name) && len(e.missing) < maxListed {
 		e.missing = append(e.missing, name)
 	}
 }

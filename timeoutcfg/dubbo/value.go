@@ -89,10 +89,9 @@ func (b *binder) text(v value, what string) (string, bool) {
 		return "", false
 	}
 
-	text, missing := b.settings.expand(v.text)
-	if len(missing) > 0 {
-		b.warn(v.at, "the "+what+" "+quote(v.text)+" is left out: placeholder "+quoteAll(missing)+
-			" has neither a value nor a default")
+	text, why := b.settings.expand(v.text)
+	if why != "" {
+		b.warn(v.at, "the "+what+" "+quote(v.text)+" is left out: "+why)
 
 		return "", false
 	}
