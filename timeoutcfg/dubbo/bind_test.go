@@ -16,15 +16,18 @@ func TestBind(t *testing.T) {
 	}{
 		{
 			"a consumer for all", `<dubbo:consumer timeout="5000"/>`,
-			[]string{"consumer 5s"}, nil,
+			[]string{"consumer 5s"},
+			nil,
 		},
 		{
 			"a provider for all", `<dubbo:provider timeout="5000"/>`,
-			[]string{"provider 5s"}, nil,
+			[]string{"provider 5s"},
+			nil,
 		},
 		{
 			"the only consumer, with an id that nobody names", `<dubbo:consumer id="c" timeout="5000"/><dubbo:reference interface="a.B"/>`,
-			[]string{"consumer 5s"}, nil,
+			[]string{"consumer 5s"},
+			nil,
 		},
 		{
 			"the only consumer, but for nobody by default", `<dubbo:consumer id="c" timeout="5000" default="false"/><dubbo:reference interface="a.B"/>`,
@@ -32,12 +35,14 @@ func TestBind(t *testing.T) {
 		},
 		{
 			"a consumer that is named, and for all", `<dubbo:consumer id="c" timeout="5000" default="true"/><dubbo:reference interface="a.B" consumer="c"/>`,
-			[]string{"consumer 5s", "consumer a.B 5s"}, nil,
+			[]string{"consumer 5s", "consumer a.B 5s"},
+			nil,
 		},
 		{
 			"a consumer that is named beside one for all", `<dubbo:consumer timeout="1000"/><dubbo:consumer id="c" timeout="5000"/>
 			 <dubbo:reference interface="a.B" consumer="c"/><dubbo:reference interface="a.C"/>`,
-			[]string{"consumer 1s", "consumer a.B 5s"}, nil,
+			[]string{"consumer 1s", "consumer a.B 5s"},
+			nil,
 		},
 		{
 			"a consumer that is named, alone, and a reference that names none",
@@ -47,11 +52,13 @@ func TestBind(t *testing.T) {
 		},
 		{
 			"a consumer that contains references is for those", `<dubbo:consumer timeout="5000"><dubbo:reference interface="a.B"/></dubbo:consumer><dubbo:reference interface="a.C"/>`,
-			[]string{"consumer a.B 5s"}, nil,
+			[]string{"consumer a.B 5s"},
+			nil,
 		},
 		{
 			"and for others if it says so", `<dubbo:consumer timeout="5000" default="true"><dubbo:reference interface="a.B" timeout="2000"/></dubbo:consumer>`,
-			[]string{"consumer 5s", "consumer a.B 2s"}, nil,
+			[]string{"consumer 5s", "consumer a.B 2s"},
+			nil,
 		},
 		{
 			"a container counts before what is named", `<dubbo:provider id="x" timeout="1000"/><dubbo:provider timeout="5000"><dubbo:service interface="a.B" provider="x"/></dubbo:provider>`,
@@ -61,7 +68,8 @@ func TestBind(t *testing.T) {
 		{
 			"several providers that are named", `<dubbo:provider id="x" timeout="1000"/><dubbo:provider id="y" timeout="1000"/>
 			 <dubbo:service interface="a.B" provider="x, y"/>`,
-			[]string{"provider a.B 1s"}, nil,
+			[]string{"provider a.B 1s"},
+			nil,
 		},
 		{
 			"several providers that disagree", `<dubbo:provider id="x" timeout="1000"/><dubbo:provider id="y" timeout="2000"/>
@@ -99,7 +107,8 @@ func TestBind(t *testing.T) {
 		},
 		{
 			"an interface twice, alike", `<dubbo:reference interface="a.B" version="1" timeout="2000"/><dubbo:reference interface="a.B" version="2" timeout="2000"/>`,
-			[]string{"consumer a.B 2s"}, nil,
+			[]string{"consumer a.B 2s"},
+			nil,
 		},
 		{
 			"an interface twice, once without a timeout", `<dubbo:reference interface="a.B" group="g" timeout="2000"/><dubbo:reference interface="a.B"/>`,
@@ -126,7 +135,8 @@ func TestBind(t *testing.T) {
 		},
 		{
 			"both sides set the same", `<dubbo:reference interface="a.B" timeout="1000"/><dubbo:service interface="a.B" timeout="2000"/>`,
-			[]string{"consumer a.B 1s", "provider a.B 2s"}, nil,
+			[]string{"consumer a.B 1s", "provider a.B 2s"},
+			nil,
 		},
 		{
 			"a reference without an interface", `<dubbo:reference generic="true" timeout="1000"/><dubbo:reference/>`,
@@ -141,7 +151,8 @@ func TestBind(t *testing.T) {
 		{
 			"parameters", `<dubbo:consumer><dubbo:parameter key="timeout" value="1000"/></dubbo:consumer>
 			 <dubbo:service interface="a.B" timeout=""><dubbo:parameter key="timeout" value="2000"/><dubbo:parameter key="get.timeout" value="3000"/></dubbo:service>`,
-			[]string{"consumer 1s", "provider a.B 2s", "provider a.B/Get 3s"}, nil,
+			[]string{"consumer 1s", "provider a.B 2s", "provider a.B/Get 3s"},
+			nil,
 		},
 		{
 			"a method counts before a parameter", `<dubbo:service interface="a.B"><dubbo:parameter key="get.timeout" value="3000"/><dubbo:method name="get" timeout="2000"/></dubbo:service>`,
@@ -165,11 +176,13 @@ func TestBind(t *testing.T) {
 		},
 		{
 			"an element that Dubbo does not have", `<dubbo:referance interface="a.B" timeout="1000"/>`,
-			nil, []string{`a.xml:2: Dubbo has no element "referance"; it is not read`},
+			nil,
+			[]string{`a.xml:2: Dubbo has no element "referance"; it is not read`},
 		},
 		{
 			"timeouts in a url", `<dubbo:reference interface="a.B" url="dubbo://127.0.0.1:20880/a.B?timeout=3000"/>`,
-			nil, []string{`a.xml:2: the timeouts in the parameters of url are not read; write them as attributes`},
+			nil,
+			[]string{`a.xml:2: the timeouts in the parameters of url are not read; write them as attributes`},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -192,7 +205,8 @@ func TestNamespaces(t *testing.T) {
 		{"the default one", `<consumer xmlns="http://dubbo.apache.org/schema/dubbo" timeout="1000"/>`, []string{"consumer 1s"}, nil},
 		{
 			"declared at the element", `<beans><dubbo:consumer xmlns:dubbo="http://dubbo.apache.org/schema/dubbo" timeout="1000"/></beans>`,
-			[]string{"consumer 1s"}, nil,
+			[]string{"consumer 1s"},
+			nil,
 		},
 		{
 			"another one", `<beans xmlns:dubbo="http://example.com/dubbo"><dubbo:consumer timeout="x"/></beans>`, nil,
@@ -204,23 +218,28 @@ func TestNamespaces(t *testing.T) {
 		},
 		{
 			"a prefix that changes its meaning", `<beans xmlns:d="http://dubbo.apache.org/schema/dubbo"><x xmlns:d="urn:x"><d:consumer timeout="1"/></x><d:provider timeout="1000"/></beans>`,
-			[]string{"provider 1s"}, nil,
+			[]string{"provider 1s"},
+			nil,
 		},
 		{
 			"in CDATA and a comment", `<beans xmlns:d="http://dubbo.apache.org/schema/dubbo"><x><![CDATA[<d:consumer timeout="1"/>]]></x><!-- <d:consumer timeout="2"/> --><d:provider timeout="1000"/></beans>`,
-			[]string{"provider 1s"}, nil,
+			[]string{"provider 1s"},
+			nil,
 		},
 		{
 			"an inner bean", `<beans xmlns:d="http://dubbo.apache.org/schema/dubbo"><bean><property><d:reference interface="a.B" timeout="1000"/></property></bean></beans>`,
-			[]string{"consumer a.B 1s"}, nil,
+			[]string{"consumer a.B 1s"},
+			nil,
 		},
 		{
 			"a DOCTYPE", `<!DOCTYPE beans PUBLIC "-//SPRING//DTD BEAN//EN" "http://www.springframework.org/dtd/spring-beans.dtd"><beans xmlns:d="http://dubbo.apache.org/schema/dubbo"><d:provider timeout="1000"/></beans>`,
-			[]string{"provider 1s"}, nil,
+			[]string{"provider 1s"},
+			nil,
 		},
 		{
 			"character references", `<beans xmlns:d="http://dubbo.apache.org/schema/dubbo"><d:provider timeout="&#49;000"/></beans>`,
-			[]string{"provider 1s"}, nil,
+			[]string{"provider 1s"},
+			nil,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -20,11 +20,13 @@ func TestFiles(t *testing.T) {
 	}{
 		{
 			"tutorial", "the examples of every tutorial, the provider with an interface among them",
-			[]string{"tutorial.xml"}, nil,
+			[]string{"tutorial.xml"},
+			nil,
 		},
 		{
 			"consumer", "the old namespace, comments, a parameter that is no limit, a placeholder without a value",
-			[]string{"consumer.xml"}, nil,
+			[]string{"consumer.xml"},
+			nil,
 		},
 		{
 			"consumer with placeholders", "the same, with the placeholder's value",
@@ -33,7 +35,8 @@ func TestFiles(t *testing.T) {
 		},
 		{
 			"provider", "the new namespace under another prefix, an id, versions, a name that protobuf cannot have",
-			[]string{"provider.xml"}, nil,
+			[]string{"provider.xml"},
+			nil,
 		},
 		{
 			"provider with names", "the same, with the name that protobuf has for it",
@@ -42,7 +45,8 @@ func TestFiles(t *testing.T) {
 		},
 		{
 			"consumers", "consumers that are for all, for those that name them, for those in them, and for nobody",
-			[]string{"consumers.xml"}, nil,
+			[]string{"consumers.xml"},
+			nil,
 		},
 		{
 			"consumers with methods", "the same, with what its wildcard stands for",
@@ -55,7 +59,8 @@ func TestFiles(t *testing.T) {
 		{"GBK", "a declared encoding, and lines that end in CRLF", []string{"gbk.xml"}, nil},
 		{
 			"an application", "both sides in two files",
-			[]string{"consumer.xml", "provider.xml"}, nil,
+			[]string{"consumer.xml", "provider.xml"},
+			nil,
 		},
 	} {
 		var files []dubbo.File

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -180,18 +179,18 @@ func services(tb testing.TB, pkg string, methods map[string]string) protoreflect
 	tb.Helper()
 
 	file := &descriptorpb.FileDescriptorProto{
-		Name: proto.String(pkg + ".proto"), Package: proto.String(pkg), Syntax: proto.String("proto3"),
-		MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("M")}},
+		Name: new(pkg + ".proto"), Package: new(pkg), Syntax: new("proto3"),
+		MessageType: []*descriptorpb.DescriptorProto{{Name: new("M")}},
 	}
 
 	for name, list := range methods {
-		s := &descriptorpb.ServiceDescriptorProto{Name: proto.String(name)}
+		s := &descriptorpb.ServiceDescriptorProto{Name: new(name)}
 
-		for _, method := range strings.Fields(list) {
+		for method := range strings.FieldsSeq(list) {
 			bare, stream := strings.CutPrefix(method, "~")
 			s.Method = append(s.Method, &descriptorpb.MethodDescriptorProto{
-				Name: proto.String(bare), InputType: proto.String("M"), OutputType: proto.String("M"),
-				ServerStreaming: proto.Bool(stream),
+				Name: new(bare), InputType: new("M"), OutputType: new("M"),
+				ServerStreaming: new(stream),
 			})
 		}
 
