@@ -5,18 +5,32 @@ import (
 	"strings"
 )
 
+// shared is what has one id: one consumer or provider, or parts of it in several
+// files.
+type shared struct {
+	bases []*subject
+	asked bool
+	limit limit // once it was asked for
+}
+
 // inherit returns what each member gets from the consumers or providers that it
 // names or that contain it, and marks those as used.
 func (b *binder) inherit(s *side) []limit {
-	byID := map[string][]*subject{}
+	byID := map[string]*shared{}
 	byDeclaration := map[*declaration]*subject{}
 
 	for _, base := range s.bases {
 		byDeclaration[base.declaration] = base
 
-		if base.name != "" {
-			byID[base.name] = append(byID[base.name], base)
+		if base.name == "" {
+			continue
 		}
+
+		if byID[base.name] == nil {
+			byID[base.name] = &shared{}
+		}
+
+		byID[base.name].bases = append(byID[base.name].bases, base)
 	}
 
 	inherited := make([]limit, len(s.members))
@@ -32,13 +46,7 @@ func (b *binder) inherit(s *side) []limit {
 		var named claims
 
 		for _, use := range m.uses {
-			for _, base := range b.named(byID, use, m) {
-				base.used = true
-
-				if base.limit.set() {
-					named.add(base.limit, base)
-				}
-			}
+			b.named(&named, byID, use, m)
 		}
 
 		if !m.limit.set() {
@@ -49,29 +57,58 @@ func (b *binder) inherit(s *side) []limit {
 	return inherited
 }
 
-// named returns what has the ids that a member names: one, or several by commas.
-func (b *binder) named(byID map[string][]*subject, use value, m *subject) []*subject {
+// named adds the limits of what has the ids that a member names: one, or several
+// with commas.
+func (b *binder) named(to *claims, byID map[string]*shared, use value, m *subject) {
 	text, ok := b.text(use, "id that "+m.kind.String()+" "+quote(m.iface.text)+" names")
 	if !ok {
-		return nil
+		return
 	}
 
-	var found []*subject
+	seen := map[string]bool{"": true}
 
 	for id := range strings.SplitSeq(text, ",") {
 		id = strings.TrimSpace(id)
-		if id == "" {
+		if seen[id] {
 			continue
 		}
 
-		if len(byID[id]) == 0 {
+		seen[id] = true
+
+		found := byID[id]
+		if found == nil {
 			b.warn(use.at, m.kind.String()+" "+quote(m.iface.text)+" names "+quote(id)+", which no file declares; nothing comes from there")
+
+			continue
 		}
 
-		found = append(found, byID[id]...)
+		if l := b.ask(found); l.set() {
+			to.add(l, found.bases[0])
+		}
+	}
+}
+
+// ask returns the limit of what has one id.
+func (b *binder) ask(s *shared) limit {
+	if s.asked {
+		return s.limit
 	}
 
-	return found
+	s.asked = true
+
+	var c claims
+
+	for _, base := range s.bases {
+		base.used = true
+
+		if base.limit.set() {
+			c.add(base.limit, base)
+		}
+	}
+
+	s.limit = b.one(&c, "the timeout of "+s.bases[0].title())
+
+	return s.limit
 }
 
 // general returns the limit of what applies to a whole side: the consumers (or

@@ -78,6 +78,11 @@ func TestBind(t *testing.T) {
 			[]string{`a.xml:2: what service "a.B" starts from is ambiguous: 1000 ms (a.xml:2), 2000 ms (a.xml:2); left out: choose one`},
 		},
 		{
+			"an id twice", `<dubbo:consumer id="c" timeout="1000"/><dubbo:consumer id="c" timeout="2000"/><dubbo:reference interface="a.B" consumer="c,c"/>`,
+			nil,
+			[]string{`a.xml:2: the timeout of consumer "c" is ambiguous: 1000 ms (a.xml:2), 2000 ms (a.xml:2); left out: choose one`},
+		},
+		{
 			"several consumers for all", `<dubbo:consumer timeout="1000"/><dubbo:consumer timeout="2000"/>`,
 			nil,
 			[]string{`a.xml:2: the timeout of every consumer is ambiguous: 1000 ms (a.xml:2), 2000 ms (a.xml:2); left out: choose one`},

@@ -82,8 +82,8 @@ func TestRefuseFiles(t *testing.T) {
 		{"elements in 5 MB", strings.Repeat("<a>", 5_000_000/3), "a.xml: is larger than 4 MiB; give the file with Dubbo's settings alone"},
 		{"elements in 4 MiB", strings.Repeat("<a>", fewer/3), "a.xml:1: nests elements more than 100 deep; give the file with Dubbo's settings alone"},
 		{"100 MB", strings.Repeat(" ", 100_000_000), "a.xml: is larger than 4 MiB; give the file with Dubbo's settings alone"},
-		{"flat elements", open + strings.Repeat("<a/>\n", fewer/6), "a.xml:100000: has more than 100000 elements; give the file with Dubbo's settings alone"},
-		{"many declarations", open + strings.Repeat(`<dubbo:service interface="a.B" timeout="1"/>`, 90_000), "a.xml:1: is no well-formed XML: unexpected EOF; correct it"},
+		{"flat elements", open + strings.Repeat("<a/>\n", fewer/6), "a.xml:199998: has more than 200000 elements and attributes; give the file with Dubbo's settings alone"},
+		{"many declarations", open + strings.Repeat(`<dubbo:service interface="a.B" timeout="1"/>`, 60_000), "a.xml:1: is no well-formed XML: unexpected EOF; correct it"},
 		{"a huge attribute", open + `<dubbo:consumer timeout="` + strings.Repeat("1", 2*mega) + `"/></beans>`, "a.xml:1: has a tag, comment or text of more than 1 MiB; give the file with Dubbo's settings alone"},
 		{"many attributes", open + `<dubbo:consumer` + strings.Repeat(` a=""`, 400_000) + `/></beans>`, "a.xml:1: has a tag, comment or text of more than 1 MiB; give the file with Dubbo's settings alone"},
 		{"a huge comment", "<!--" + strings.Repeat("-x", mega) + "--><beans/>", "a.xml:1: has a tag, comment or text of more than 1 MiB; give the file with Dubbo's settings alone"},
@@ -112,15 +112,22 @@ func TestRefuseFiles(t *testing.T) {
 
 // Reading stops where a bound is reached, however much there is.
 func TestReadingStops(t *testing.T) {
-	// No bubble of declarations: what is said of them is cut short.
-	many := spring(strings.Repeat(`<dubbo:service interface="a.B" timeout="1"/><dubbo:service interface="a.B" timeout="2"/>`+"\n", 40_000))
+	// Many declarations are no reason to say much.
+	many := spring(strings.Repeat(`<dubbo:service interface="a.B" timeout="1"/><dubbo:service interface="a.B" timeout="2"/>`+"\n", 30_000))
 
 	result := mustRead(t, []dubbo.File{many})
 	equal(t, "warnings", []string{
-		`a.xml:2: the timeout of "a.B" is ambiguous: 1 ms (a.xml:2), 2 ms (a.xml:2) and 79998 more; left out, since gRPC tells neither versions nor groups apart: choose one`,
+		`a.xml:2: the timeout of "a.B" is ambiguous: 1 ms (a.xml:2), 2 ms (a.xml:2) and 59998 more; left out, since gRPC tells neither versions nor groups apart: choose one`,
 	}, texts(result.Warnings))
 
-	// Nor one of settings.
+	// Each id is looked at once, however many have it and however many name it: one
+	// by one, this would be a thousand million steps.
+	result = mustRead(t, []dubbo.File{spring(
+		strings.Repeat(`<dubbo:consumer id="a" timeout="4"/>`, 32_000) + strings.Repeat(`<dubbo:reference interface="a.B" consumer="a"/>`, 32_000),
+	)})
+	equal(t, "limits", []string{"consumer a.B 4ms"}, limits(result.Policy))
+
+	// Nor are many settings.
 	var elements strings.Builder
 	for range 50_000 {
 		elements.WriteString(`<dubbo:parameter key="k`)

@@ -17,9 +17,9 @@ const (
 
 // Bounds on the work that a file can cause. No configuration comes near them.
 const (
-	maxDepth    = 100
-	maxElements = 100_000
-	maxMarkup   = 1 << 20 // bytes of one tag, comment or text
+	maxDepth  = 100
+	maxParts  = 200_000 // elements and attributes
+	maxMarkup = 1 << 20 // bytes of one tag, comment or text
 )
 
 // xmlReader reads a Spring file.
@@ -32,11 +32,11 @@ type xmlReader struct {
 	decoder  *xml.Decoder
 	source   *markupReader
 
-	stack    []frame // the open elements
-	elements int
-	dubbo    int             // elements of Dubbo's
-	unbound  map[string]bool // prefixes that were reported
-	root     bool            // there was one
+	stack   []frame         // the open elements
+	parts   int             // elements and attributes
+	dubbo   int             // elements of Dubbo's
+	unbound map[string]bool // prefixes that were reported
+	root    bool            // there was one
 }
 
 // frame is an open element.
@@ -135,7 +135,7 @@ func (r *xmlReader) directive(d xml.Directive, line int) bool {
 
 // start takes a start tag. It reports false if the rest is not to be read.
 func (r *xmlReader) start(e *xml.StartElement, line int, tag []byte) bool {
-	r.elements++
+	r.parts += 1 + len(e.Attr)
 
 	switch {
 	case len(r.stack) == 0 && r.root:
@@ -146,8 +146,8 @@ func (r *xmlReader) start(e *xml.StartElement, line int, tag []byte) bool {
 		r.fault(line, "nests elements more than "+strconv.Itoa(maxDepth)+" deep", "give the file with Dubbo's settings alone")
 
 		return false
-	case r.elements > maxElements:
-		r.fault(line, "has more than "+strconv.Itoa(maxElements)+" elements", "give the file with Dubbo's settings alone")
+	case r.parts > maxParts:
+		r.fault(line, "has more than "+strconv.Itoa(maxParts)+" elements and attributes", "give the file with Dubbo's settings alone")
 
 		return false
 	}

@@ -181,16 +181,19 @@ func (r *xmlReader) keyedMethods(f *frame) {
 }
 
 // attributes returns the attributes of an element, each with its own line. It
-// reports those that stand there twice.
+// reports the first that stands there twice.
 func (r *xmlReader) attributes(e *xml.StartElement, line int, tag []byte) []setting {
 	all := make([]setting, 0, len(e.Attr))
 	seen := make(map[xml.Name]bool, len(e.Attr))
 	lines := attributeLines(tag, len(e.Attr))
+	twice := false
 
 	for i, a := range e.Attr {
 		at := r.at(line + lines[i])
 
-		if seen[a.Name] {
+		if seen[a.Name] && !twice {
+			twice = true
+
 			r.fault(at.line, "has the attribute "+quote(a.Name.Local)+" twice in one element", "keep one of the two")
 		}
 
