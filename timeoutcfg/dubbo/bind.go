@@ -3,6 +3,7 @@ package dubbo
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	duetimev1 "github.com/duetime/duetime/proto/duetime/v1"
 )
@@ -123,12 +124,14 @@ func (b *binder) subject(d *declaration) *subject {
 func (b *binder) tristate(v value) tristate {
 	text, ok := b.text(v, "attribute default")
 
+	text = strings.TrimSpace(text)
+
 	switch {
 	case !ok || text == "":
 		return unset
-	case text == "true":
+	case strings.EqualFold(text, "true"): // as Java reads it
 		return yes
-	case text == "false":
+	case strings.EqualFold(text, "false"):
 		return no
 	default:
 		b.warn(v.at, "default="+quote(text)+" is neither true nor false; read as not given")

@@ -30,7 +30,7 @@ func TestBind(t *testing.T) {
 			nil,
 		},
 		{
-			"the only consumer, but for nobody by default", `<dubbo:consumer id="c" timeout="5000" default="false"/><dubbo:reference interface="a.B"/>`,
+			"the only consumer, but for nobody by default", `<dubbo:consumer id="c" timeout="5000" default=" False"/><dubbo:reference interface="a.B"/>`,
 			nil, nil,
 		},
 		{
@@ -213,9 +213,10 @@ func TestNamespaces(t *testing.T) {
 			[]string{"consumer 1s"},
 			nil,
 		},
+		{"another one", `<beans xmlns:dubbo="urn:x"><dubbo:consumer timeout="x"/></beans>`, nil, nil},
 		{
-			"another one", `<beans xmlns:dubbo="http://example.com/dubbo"><dubbo:consumer timeout="x"/></beans>`, nil,
-			[]string{"a.xml: has no element of Dubbo's namespaces, http://dubbo.apache.org/schema/dubbo and http://code.alibabatech.com/schema/dubbo"},
+			"one that looks like Dubbo's", `<beans xmlns:dubbo="https://dubbo.apache.org/schema/dubbo"><dubbo:consumer timeout="x"/><dubbo:provider/></beans>`, nil,
+			[]string{`a.xml:1: elements of the namespace "https://dubbo.apache.org/schema/dubbo" are not read: Dubbo's are http://dubbo.apache.org/schema/dubbo and http://code.alibabatech.com/schema/dubbo`},
 		},
 		{
 			"an attribute of another one", `<dubbo:consumer xmlns:dubbo="http://dubbo.apache.org/schema/dubbo" xmlns:p="http://www.springframework.org/schema/p" p:timeout="1s"/>`,
@@ -301,6 +302,14 @@ func TestImports(t *testing.T) {
 		`conf/main.xml:2: the import of "classpath:spring/dubbo.xml" is not followed; a file of that name was given`,
 		"a timeout for all calls bounds streams, too, and ends them; given the services' descriptors (WithDescriptors), their streaming methods become unlimited",
 	}, texts(result.Notes))
+}
+
+// A file without anything of Dubbo's may have been given for its imports.
+func TestNothingOfDubbo(t *testing.T) {
+	result := mustRead(t, []dubbo.File{{Name: "a.xml", Content: []byte("<beans><bean id='x'/></beans>")}})
+	equal(t, "limits", nil, limits(result.Policy))
+	equal(t, "warnings", nil, texts(result.Warnings))
+	equal(t, "notes", []string{"a.xml: has nothing of Dubbo's"}, texts(result.Notes))
 }
 
 // Without files there is a policy, which sets nothing.

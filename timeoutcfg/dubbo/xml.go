@@ -37,6 +37,7 @@ type xmlReader struct {
 	dubbo   int             // elements of Dubbo's
 	unbound map[string]bool // prefixes that were reported
 	root    bool            // there was one
+	strange bool            // a namespace that looks like Dubbo's was reported
 }
 
 // frame is an open element.
@@ -76,8 +77,8 @@ func (r *xmlReader) read() {
 		case errors.Is(err, io.EOF):
 			if !r.root {
 				r.fault(0, "is empty", "give a Spring file, with a <beans> element")
-			} else if r.dubbo == 0 && len(r.problems) == 0 {
-				r.warn(0, "has no element of Dubbo's namespaces, "+namespace+" and "+oldNamespace)
+			} else if r.dubbo == 0 && !r.strange && len(r.problems) == 0 {
+				r.note(0, "has nothing of Dubbo's")
 			}
 
 			return
@@ -172,6 +173,8 @@ func (r *xmlReader) start(e *xml.StartElement, line int, tag []byte) bool {
 		}
 	case isPrefix(e.Name.Space, tag):
 		r.unboundPrefix(e.Name.Space, line)
+	case strings.Contains(strings.ToLower(e.Name.Space), "dubbo"):
+		r.strangeNamespace(e, line)
 	case f.profile == nil:
 		r.spring(&f, e, line)
 	}
@@ -210,6 +213,14 @@ func (r *xmlReader) unboundPrefix(prefix string, line int) {
 	r.unbound[prefix] = true
 	r.fault(line, "uses the prefix "+quote(prefix)+", which is bound to no namespace",
 		"declare it in the root element: xmlns:"+cut(prefix)+`="`+namespace+`" if its elements are Dubbo's`)
+}
+
+// strangeNamespace warns of elements that may have been meant as Dubbo's.
+func (r *xmlReader) strangeNamespace(e *xml.StartElement, line int) {
+	if !r.strange {
+		r.strange = true
+		r.warn(line, "elements of the namespace "+quote(e.Name.Space)+" are not read: Dubbo's are "+namespace+" and "+oldNamespace)
+	}
 }
 
 // spring takes an element that is not Dubbo's.
