@@ -180,6 +180,23 @@ func TestBind(t *testing.T) {
 			nil, nil,
 		},
 		{
+			"a method in a method", `<dubbo:reference interface="a.B"><dubbo:method name="x"><dubbo:method name="y" timeout="1"/></dubbo:method></dubbo:reference>`,
+			nil, nil,
+		},
+		{
+			"providers that disagree about what a service sets itself",
+			`<dubbo:provider id="x" timeout="1000"/><dubbo:provider id="y" timeout="2000"/><dubbo:service interface="a.B" provider="x,y" timeout="3000"/>`,
+			[]string{"provider a.B 3s"},
+			nil,
+		},
+		{
+			"a provider with an interface and no timeout", `<dubbo:provider interface="a.B" token="true"/><dubbo:service interface="a.B" timeout="3000"/>`,
+			[]string{"provider a.B 3s"},
+			[]string{`a.xml:2: a provider with an interface is no part of Dubbo's schema, and Dubbo would apply it to all; read as it is meant, as the timeouts of "a.B"`},
+		},
+		{"another's import", `<i:import xmlns:i="urn:x" resource="y.xml"/><dubbo:application/>`, nil, nil},
+		{"a name that is open and does not matter", `<dubbo:reference interface="${pkg}.B"/>`, nil, nil},
+		{
 			"an element that Dubbo does not have", `<dubbo:referance interface="a.B" timeout="1000"/>`,
 			nil,
 			[]string{`a.xml:2: Dubbo has no element "referance"; it is not read`},

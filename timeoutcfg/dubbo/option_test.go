@@ -33,6 +33,10 @@ func TestPlaceholders(t *testing.T) {
 		{"${u:${v:6}}", []string{"consumer 6ms"}, nil},
 		{"${u:${t}}", []string{"consumer 1s"}, nil},
 		{"${${name}}", []string{"consumer 1s"}, nil},
+		{"${${u:t}}", []string{"consumer 1s"}, nil},
+		{"${{u:t}:8}", []string{"consumer 8ms"}, nil},
+		{deep(30), []string{"consumer 7ms"}, nil},
+		{deep(33), nil, []string{left + `"` + deep(33)[:80] + `…" is left out: its placeholders stand for one another without end`}},
 		{"${nested}", []string{"consumer 1s"}, nil},
 		{"${t}0", []string{"consumer 10s"}, nil},
 		{"${a:b}", []string{"consumer 4s"}, nil},
@@ -59,6 +63,11 @@ func TestPlaceholders(t *testing.T) {
 		problems(t, []dubbo.File{spring(`<dubbo:consumer timeout="${t"/>`)}))
 	problems(t, []dubbo.File{spring(`<dubbo:consumer timeout="` + strings.Repeat("${", 400_000) + `"/>`)})
 	problems(t, []dubbo.File{spring(`<dubbo:consumer timeout="` + strings.Repeat("${", 100_000) + "x" + strings.Repeat("}", 100_000) + `z"/><dubbo:provider timeout="x"/>`)})
+}
+
+// deep returns a placeholder with the default 7, n deep.
+func deep(n int) string {
+	return strings.Repeat("${u:", n) + "7" + strings.Repeat("}", n)
 }
 
 // Placeholders stand for names and ids, too.
@@ -167,14 +176,18 @@ func TestProfiles(t *testing.T) {
 		}
 	}
 
+	// Nor does one without anything of Dubbo's.
+	result := mustRead(t, []dubbo.File{spring(`<beans profile="dev"><bean/></beans><dubbo:application/>`)})
+	equal(t, "warnings", nil, texts(result.Warnings))
+
 	// A profile inside of one that is not active does not matter.
-	result := mustRead(t, []dubbo.File{spring(`<beans profile="dev"><beans profile="x"><dubbo:consumer timeout="1"/></beans></beans>`)}, dubbo.WithProfiles("x"))
+	result = mustRead(t, []dubbo.File{spring(`<beans profile="dev"><beans profile="x"><dubbo:consumer timeout="1"/></beans></beans>`)}, dubbo.WithProfiles("x"))
 	equal(t, "limits", nil, limits(result.Policy))
 	equal(t, "notes", []string{`a.xml:2: profile "dev" is not active; what it has of Dubbo's is left out (elements: 1)`}, texts(result.Notes))
 }
 
 // services makes a file of services: their full names' last parts, and methods of
-// which those with a tilde are streams.
+// which those with a tilde are streams of the server, those with a plus of the client.
 func services(tb testing.TB, pkg string, methods map[string]string) protoreflect.FileDescriptor {
 	tb.Helper()
 
@@ -187,10 +200,10 @@ func services(tb testing.TB, pkg string, methods map[string]string) protoreflect
 		s := &descriptorpb.ServiceDescriptorProto{Name: new(name)}
 
 		for method := range strings.FieldsSeq(list) {
-			bare, stream := strings.CutPrefix(method, "~")
+			bare := strings.TrimLeft(method, "~+")
 			s.Method = append(s.Method, &descriptorpb.MethodDescriptorProto{
 				Name: new(bare), InputType: new("M"), OutputType: new("M"),
-				ServerStreaming: new(stream),
+				ServerStreaming: new(method[0] == '~'), ClientStreaming: new(method[0] == '+'),
 			})
 		}
 
@@ -207,7 +220,7 @@ func services(tb testing.TB, pkg string, methods map[string]string) protoreflect
 
 // Streams are spared from limits that are about every call.
 func TestStreams(t *testing.T) {
-	foo := services(t, "com.foo", map[string]string{"Bar": "Get ~Watch ~Follow", "Baz": "~Tail"})
+	foo := services(t, "com.foo", map[string]string{"Bar": "Get ~Watch +Follow", "Baz": "~Tail"})
 
 	for _, c := range []struct {
 		name, elements string
