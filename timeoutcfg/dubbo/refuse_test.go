@@ -83,7 +83,7 @@ func TestRefuseFiles(t *testing.T) {
 		{"elements in 4 MiB", strings.Repeat("<a>", fewer/3), "a.xml:1: nests elements more than 100 deep; give the file with Dubbo's settings alone"},
 		{"100 MB", strings.Repeat(" ", 100_000_000), "a.xml: is larger than 4 MiB; give the file with Dubbo's settings alone"},
 		{"flat elements", open + strings.Repeat("<a/>\n", fewer/6), "a.xml:199998: has more than 200000 elements and attributes; give the file with Dubbo's settings alone"},
-		{"many declarations", open + strings.Repeat(`<dubbo:service interface="a.B" timeout="1"/>`, 60_000), "a.xml:1: is no well-formed XML: unexpected EOF; correct it"},
+		{"many declarations", open + strings.Repeat(`<dubbo:service interface="a.B" timeout="1"/>`, 20_000), "a.xml:1: is no well-formed XML: unexpected EOF; correct it"},
 		{"a huge attribute", open + `<dubbo:consumer timeout="` + strings.Repeat("1", 2*mega) + `"/></beans>`, "a.xml:1: has a tag, comment or text of more than 1 MiB; give the file with Dubbo's settings alone"},
 		{"many attributes", open + `<dubbo:consumer` + strings.Repeat(` a=""`, 400_000) + `/></beans>`, "a.xml:1: has a tag, comment or text of more than 1 MiB; give the file with Dubbo's settings alone"},
 		{"a huge comment", "<!--" + strings.Repeat("-x", mega) + "--><beans/>", "a.xml:1: has a tag, comment or text of more than 1 MiB; give the file with Dubbo's settings alone"},
@@ -108,41 +108,6 @@ func TestRefuseFiles(t *testing.T) {
 
 	equal(t, "problems of a file of no format", []string{`conf: has the extension "", which tells no format; name it .xml, .properties, .yml or .yaml`},
 		problems(t, []dubbo.File{{Name: "conf", Content: []byte("<beans/>")}}))
-}
-
-// Reading stops where a bound is reached, however much there is.
-func TestReadingStops(t *testing.T) {
-	// Many declarations are no reason to say much.
-	many := spring(strings.Repeat(`<dubbo:service interface="a.B" timeout="1"/><dubbo:service interface="a.B" timeout="2"/>`+"\n", 30_000))
-
-	result := mustRead(t, []dubbo.File{many})
-	equal(t, "warnings", []string{
-		`a.xml:2: the timeout of "a.B" is ambiguous: 1 ms (a.xml:2), 2 ms (a.xml:2) and 59998 more; left out, since gRPC tells neither versions nor groups apart: choose one`,
-	}, texts(result.Warnings))
-
-	// Each id is looked at once, however many have it and however many name it: one
-	// by one, this would be a thousand million steps.
-	result = mustRead(t, []dubbo.File{spring(
-		strings.Repeat(`<dubbo:consumer id="a" timeout="4"/>`, 32_000) + strings.Repeat(`<dubbo:reference interface="a.B" consumer="a"/>`, 32_000),
-	)})
-	equal(t, "limits", []string{"consumer a.B 4ms"}, limits(result.Policy))
-
-	// Nor are many settings.
-	var elements strings.Builder
-	for range 50_000 {
-		elements.WriteString(`<dubbo:parameter key="k`)
-		elements.WriteString(strings.Repeat("x", elements.Len()%40))
-		elements.WriteString(string(rune('a'+elements.Len()%26)) + string(rune('a'+elements.Len()/26%26)) + `" value="v"/>`)
-	}
-
-	result = mustRead(t, []dubbo.File{spring(`<dubbo:consumer>` + elements.String() + `</dubbo:consumer>`)})
-	if got, want := len(result.Notes), 101; got != want {
-		t.Errorf("%d notes, want %d", got, want)
-	}
-
-	if last := result.Notes[len(result.Notes)-1].String(); !strings.HasSuffix(last, "more settings are not carried over") {
-		t.Errorf("the last note is %q", last)
-	}
 }
 
 // All encodings of one text say the same.
