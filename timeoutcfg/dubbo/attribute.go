@@ -7,6 +7,7 @@ import (
 const (
 	parametersName = "parameters"
 	methodsName    = "methods"
+	defaultName    = "default"
 )
 
 // setting puts a key into the declaration that it belongs to. rest is what follows
@@ -24,16 +25,13 @@ func (r *keyReader) setting(k key, name declarationName, rest []segment) {
 	case first == methodsName && len(rest) > 1 && rest[1].index:
 		r.listedMethod(k, name, rest[1:])
 	case first == timeoutName && len(rest) > 1:
-		r.problems = append(r.problems, Problem{
-			File: r.file, Line: k.value.at.line,
-			Reason: "timeout " + quote(k.path) + " is a list or a mapping", Advice: "write one number of milliseconds",
-		})
+		r.fault(k.value.at, "timeout "+quote(k.path)+" is a list or a mapping", "write one number of milliseconds")
 	case len(rest) == 1:
 		r.attribute(k, name, rest[0].text)
 	case len(rest) == 2 && !rest[1].index:
 		r.namedMethod(k, name, rest)
 	case uniform(rest[len(rest)-1].text) == timeoutName:
-		r.warn(k, "Dubbo reads no such key; left out")
+		r.doubt(k, "Dubbo reads no such key; left out")
 	}
 }
 
@@ -53,7 +51,7 @@ func (r *keyReader) attribute(k key, name declarationName, text string) {
 		d.group = k.value
 	case attribute == "version":
 		d.version = k.value
-	case attribute == "default" && (d.kind == consumer || d.kind == provider):
+	case attribute == defaultName && (d.kind == consumer || d.kind == provider):
 		d.isDefault = k.value
 	case attribute == consumerName && d.kind == reference, attribute == providerName && d.kind == service:
 		d.uses = append(d.uses, k.value)
@@ -65,11 +63,8 @@ func (r *keyReader) attribute(k key, name declarationName, text string) {
 // timeout sets a limit, unless Spring reads another number than stands there.
 func (r *keyReader) timeout(into *value, k key) {
 	if k.misread != "" {
-		r.problems = append(r.problems, Problem{
-			File: r.file, Line: k.value.at.line,
-			Reason: "timeout " + quote(k.value.text) + " is read as " + k.misread + " by YAML 1.1, which is Spring's",
-			Advice: "write " + k.misread + " if that is meant, or decimal digits only",
-		})
+		r.fault(k.value.at, "timeout "+quote(k.value.text)+" is read as "+k.misread+" by YAML 1.1, which is Spring's",
+			"write "+k.misread+" if that is meant, or decimal digits only")
 
 		return
 	}
@@ -84,6 +79,10 @@ func (r *keyReader) listedMethod(k key, name declarationName, rest []segment) {
 		return
 	case len(rest) > 2 && uniform(rest[1].text) == timeoutName:
 		r.setting(k, name, rest[1:])
+
+		return
+	case len(rest) > 2 && uniform(rest[len(rest)-1].text) == timeoutName:
+		r.doubt(k, "left out: write the timeout of a method as methods["+rest[0].text+"].timeout")
 
 		return
 	}
@@ -107,7 +106,7 @@ func (r *keyReader) namedMethod(k key, name declarationName, rest []segment) {
 
 	if name.kind == consumer || name.kind == provider {
 		if attribute == timeoutName {
-			r.warn(k, "Dubbo reads no such key; left out: a "+name.kind.String()+" has no methods")
+			r.doubt(k, "Dubbo reads no such key; left out: a "+name.kind.String()+" has no methods")
 		}
 
 		return
@@ -141,10 +140,7 @@ func (r *keyReader) method(d *declaration, known string, name value) *method {
 func (r *keyReader) nameless(d *declaration) {
 	for _, m := range d.methods {
 		if strings.TrimSpace(m.name.text) == "" && m.timeout.given() {
-			r.problems = append(r.problems, Problem{
-				File: r.file, Line: m.timeout.at.line,
-				Reason: "a method has no name", Advice: "write which one it is, such as methods[0].name=sayHello",
-			})
+			r.fault(m.timeout.at, "a method has no name", "write which one it is, such as methods[0].name=sayHello")
 		}
 	}
 }

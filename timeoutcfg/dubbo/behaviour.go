@@ -28,11 +28,8 @@ func (r *keyReader) superseded(k kind) {
 	delete(r.byName, declarationName{kind: k})
 
 	if nameless.timeout.given() {
-		r.warnings = append(r.warnings, Note{
-			File: r.file, Line: nameless.timeout.at.line,
-			Text: "Dubbo does not read dubbo." + k.String() + ".timeout where there is a " + k.String() + " with an id (line " +
-				strconv.Itoa(by.at.line) + "); left out, as in Dubbo: write it under the id, or default=false there",
-		})
+		r.warn(nameless.timeout.at, "Dubbo does not read dubbo."+k.String()+".timeout where there is a "+k.String()+" with an id (line "+
+			strconv.Itoa(by.at.line)+"); left out, as in Dubbo: write it under the id, or default=false there")
 	}
 }
 
@@ -46,11 +43,10 @@ func (r *keyReader) globals(base, member kind) {
 
 	for _, d := range r.order {
 		if d.kind == member && d.timeout.given() {
-			r.warnings = append(r.warnings, Note{
-				File: r.file, Line: global.timeout.at.line,
-				Text: "Dubbo 3.3 takes dubbo." + base.String() + ".timeout of dubbo.properties before the timeout of an interface there (line " +
-					strconv.Itoa(d.timeout.at.line) + "), against its documentation; the policy does as documented: the interface's counts",
-			})
+			r.warn(global.timeout.at,
+				"Dubbo 3.3 takes dubbo."+base.String()+".timeout of dubbo.properties before the timeout of an interface "+
+					"there (line "+
+					strconv.Itoa(d.timeout.at.line)+"), against its documentation; the policy does as documented: the interface's counts")
 
 			return
 		}

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	maxKeys      = 50_000 // that are of interest, in one file
-	maxKeyLength = 1024   // bytes of one key, whose parents' names count in YAML
-	maxFaults    = 100    // problems after which nobody reads on
+	maxKeys      = 20_000 // that are of interest, in one file
+	maxKeyLength = 512    // bytes of one key, whose parents' names count in YAML
+	maxFaults    = 100    // problems or warnings after which nobody reads on
 
 	maxValueLength = 8192 // bytes
 )
@@ -35,7 +35,7 @@ type keyList struct {
 	documents []document
 	problems  []Problem
 	count     int
-	tooMany   bool
+	tooMany   bool // so that there is no sense in reading on
 }
 
 func newKeyList(f File) keyList {
@@ -50,6 +50,28 @@ func (l *keyList) newDocument(line int) {
 // refuse adds a problem.
 func (l *keyList) refuse(line int, reason, advice string) {
 	l.problems = append(l.problems, Problem{File: l.file, Line: line, Reason: reason, Advice: advice})
+}
+
+func (c *contents) fault(at position, reason, advice string) {
+	c.problems = append(c.problems, Problem{File: at.file, Line: at.line, Reason: reason, Advice: advice})
+}
+
+func (c *contents) warn(at position, text string) {
+	c.warnings = append(c.warnings, Note{File: at.file, Line: at.line, Text: text})
+}
+
+func (c *contents) note(at position, text string) {
+	c.notes = append(c.notes, Note{File: at.file, Line: at.line, Text: text})
+}
+
+// shorten keeps of many problems and warnings as many as somebody reads.
+func (c *contents) shorten(file string) {
+	c.problems = c.problems[:min(len(c.problems), maxFaults)]
+
+	if more := len(c.warnings) - maxFaults; more > 0 {
+		c.warnings = c.warnings[:maxFaults]
+		c.warn(position{file: file}, "there are "+strconv.Itoa(more)+" more warnings about this file")
+	}
 }
 
 // refuseAt is the contents of a file of which nothing can be used, for what is in a
@@ -74,17 +96,19 @@ func (l *keyList) refuseValue(line int, path string) {
 // wants reports whether a key, or the first one above it, may be of interest: others
 // are nobody's business here. One that begins with a placeholder may be meant to be.
 func (l *keyList) wants(path string) bool {
+	first := firstName(path)
+
+	return first == "dubbo" || first == "spring" || strings.HasPrefix(first, "${")
+}
+
+// firstName returns what the first name of a key is for relaxed binding.
+func firstName(path string) string {
 	first := path[:min(len(path), maxKeyLength)]
 	if end := strings.IndexAny(first, ".["); end >= 0 {
 		first = first[:end]
 	}
 
-	switch uniform(first) {
-	case "dubbo", "spring":
-		return true
-	default:
-		return strings.HasPrefix(first, "${")
-	}
+	return uniform(first)
 }
 
 // add adds a key to the current document.
@@ -95,8 +119,7 @@ func (l *keyList) add(path, text string, line int) {
 func (l *keyList) addKey(k key) {
 	switch d := &l.documents[len(l.documents)-1]; {
 	case l.full():
-	case strings.HasPrefix(uniform(k.path[:min(len(k.path), maxKeyLength)]), "spring") &&
-		(len(k.path) > maxKeyLength || !activation(k.path)):
+	case firstName(k.path) == "spring" && (len(k.path) > maxKeyLength || !activation(k.path)):
 	case len(k.path) > maxKeyLength:
 		l.refuseKey(k.value.at.line, k.path)
 	case len(k.value.text) > maxValueLength:
@@ -117,21 +140,24 @@ func (l *keyList) contents(s *settings) contents {
 		return c
 	}
 
-	var merged []key
+	var active []document
 
-	for i := range l.documents {
-		d := &l.documents[i]
+	for _, d := range l.documents {
 		d.refuseTwice(&c)
 
 		if d.active(&c, s, ownProperties(l.file)) {
-			merged = override(merged, d.keys)
+			active = append(active, d)
 		}
 	}
 
 	profileOfName(&c, s, l.file)
 
-	k := keyReader{contents: &c, file: l.file, byName: map[declarationName]*declaration{}, methods: map[methodName]int{}}
-	k.read(merged)
+	k := keyReader{
+		contents: &c, file: l.file,
+		byName: map[declarationName]*declaration{}, methods: map[methodName]int{}, indexed: map[*declaration]bool{},
+	}
+	k.read(merge(active))
+	c.shorten(l.file)
 
 	return c
 }
@@ -155,11 +181,8 @@ func (d *document) refuseTwice(c *contents) {
 			as = " as " + quote(first.path)
 		}
 
-		c.problems = append(c.problems, Problem{
-			File: k.value.at.file, Line: k.value.at.line,
-			Reason: "the key " + quote(k.path) + " is there twice: already in line " + strconv.Itoa(first.value.at.line) + as,
-			Advice: "keep one of them",
-		})
+		c.fault(k.value.at, "the key "+quote(k.path)+" is there twice: already in line "+strconv.Itoa(first.value.at.line)+as,
+			"keep one of them")
 
 		if len(c.problems) >= maxFaults {
 			return
@@ -167,33 +190,37 @@ func (d *document) refuseTwice(c *contents) {
 	}
 }
 
-// override puts the keys of a later document over those of earlier ones. As in
-// Spring, a list is replaced as a whole.
-func override(keys, later []key) []key {
-	if len(keys) == 0 {
-		return later
+// merge returns the keys of all documents, where those of a later one are put over
+// those of earlier ones. As in Spring, a list is replaced as a whole.
+func merge(documents []document) []key {
+	if len(documents) == 1 {
+		return documents[0].keys
 	}
 
-	replaced := make(map[string]bool, len(later))
+	last := map[string]int{} // the last document that has a key, or a list
 
-	for _, k := range later {
-		replaced[identity(k.path)] = true
+	for i, d := range documents {
+		for _, k := range d.keys {
+			last[identity(k.path)] = i
 
-		if list, ok := listOf(k.path); ok {
-			replaced[list] = true
+			if list, ok := listOf(k.path); ok {
+				last[list] = i
+			}
 		}
 	}
 
 	var kept []key
 
-	for _, k := range keys {
-		list, inList := listOf(k.path)
-		if !replaced[identity(k.path)] && (!inList || !replaced[list]) {
-			kept = append(kept, k)
+	for i, d := range documents {
+		for _, k := range d.keys {
+			list, inList := listOf(k.path)
+			if last[identity(k.path)] == i && (!inList || last[list] == i) {
+				kept = append(kept, k)
+			}
 		}
 	}
 
-	return append(kept, later...)
+	return kept
 }
 
 // listOf returns the list that a key is in an element of.

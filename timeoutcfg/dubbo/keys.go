@@ -16,6 +16,7 @@ type keyReader struct {
 	methods map[methodName]int // where a method is in its declaration's list
 
 	parameters []timeoutParameter
+	indexed    map[*declaration]bool // whose methods are all known by their names
 }
 
 // declarationName tells declarations of one file apart.
@@ -91,11 +92,12 @@ func (r *keyReader) key(k key) {
 	switch {
 	case strings.Contains(k.path, "${"):
 		if last == timeoutName && (ours || strings.HasPrefix(k.path, "${")) {
-			r.warn(k, "neither Spring nor Dubbo fills in a placeholder in a key, so this sets nothing; left out: write out what it stands for")
+			r.doubt(k, "neither Spring nor Dubbo fills in a placeholder in a key, so this sets nothing; left out: "+
+				"write out what it stands for")
 		}
 	case !ours:
 		if last == timeoutName && !elsewhereTable[second] {
-			r.warn(k, "Dubbo reads no such key; left out: for every call write dubbo.consumer.timeout")
+			r.doubt(k, "Dubbo reads no such key; left out: for every call write dubbo.consumer.timeout")
 		}
 	case name.byID:
 		r.byID(k, name, list[2:])
@@ -108,8 +110,8 @@ func (r *keyReader) key(k key) {
 
 const timeoutName = "timeout"
 
-func (r *keyReader) warn(k key, text string) {
-	r.warnings = append(r.warnings, Note{File: r.file, Line: k.value.at.line, Text: quote(k.path) + ": " + text})
+func (r *keyReader) doubt(k key, text string) {
+	r.warn(k.value.at, quote(k.path)+": "+text)
 }
 
 // declaration returns the declaration of a name, which its first key begins.
@@ -136,7 +138,7 @@ func (r *keyReader) declaration(name declarationName, k key) *declaration {
 // base reads a key of the consumer or provider that has no id.
 func (r *keyReader) base(k key, name declarationName, rest []segment) {
 	if len(rest) == 2 && uniform(rest[1].text) == timeoutName && uniform(rest[0].text) != parametersName {
-		r.warn(k, "Dubbo 3 reads no such key, and Dubbo 2.6 takes "+quote(rest[0].text)+" for an id; left out: write dubbo."+
+		r.doubt(k, "Dubbo 3 reads no such key, and Dubbo 2.6 takes "+quote(rest[0].text)+" for an id; left out: write dubbo."+
 			name.kind.String()+"s."+rest[0].text+".timeout for the one with that id, or dubbo."+name.kind.String()+".timeout")
 
 		return
@@ -149,7 +151,7 @@ func (r *keyReader) base(k key, name declarationName, rest []segment) {
 func (r *keyReader) byID(k key, name declarationName, rest []segment) {
 	if len(rest) < 2 {
 		if len(rest) == 1 && uniform(rest[0].text) == timeoutName {
-			r.warn(k, "an id is missing before timeout; left out: write dubbo."+name.kind.String()+".timeout, or the id")
+			r.doubt(k, "an id is missing before timeout; left out: write dubbo."+name.kind.String()+".timeout, or the id")
 		}
 
 		return
@@ -167,7 +169,8 @@ func (r *keyReader) byInterface(k key, name declarationName, rest []segment) {
 	}
 
 	if len(rest) == 1 && uniform(rest[0].text) == timeoutName {
-		r.warn(k, "Dubbo gives it to every "+name.kind.String()+" without a timeout of its own, which no level of a policy does; left out: write dubbo."+
+		r.doubt(k, "Dubbo gives it to every "+name.kind.String()+
+			" without a timeout of its own, which no level of a policy does; left out: write dubbo."+
 			baseOf(name.kind).String()+".timeout, or name the interface")
 
 		return
@@ -178,11 +181,12 @@ func (r *keyReader) byInterface(k key, name declarationName, rest []segment) {
 
 	switch {
 	case end == 0 && limits:
-		r.warn(k, "no part of it looks like the name of an interface, which begins with a capital, so nothing tells what is the interface and what a method; left out: "+
-			"write dubbo."+name.kind.String()+"s.<id>.interface and dubbo."+name.kind.String()+"s.<id>.timeout")
+		r.doubt(k, "no part of it looks like the name of an interface, which begins with a capital, "+
+			"so nothing tells what is the interface and what a method; left out: write dubbo."+
+			name.kind.String()+"s.<id>.interface and dubbo."+name.kind.String()+"s.<id>.timeout")
 	case end == 0: // no limit is lost
 	case limits && ambiguous(rest[end:]):
-		r.warn(k, "nothing tells which part is the interface and which the method; left out: write dubbo."+name.kind.String()+
+		r.doubt(k, "nothing tells which part is the interface and which the method; left out: write dubbo."+name.kind.String()+
 			"s.<id>.interface and dubbo."+name.kind.String()+"s.<id>.methods[0].name and .timeout")
 	default:
 		parts := make([]string, end)

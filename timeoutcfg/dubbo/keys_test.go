@@ -154,6 +154,12 @@ func TestKeysInDoubt(t *testing.T) {
 			want: lines("consumer@2 parameters=[{a:b}]@2", `? 1: "dubbo.provider.parameters": a timeout in a list of parameters is left out: write it as the timeout of the provider or of its method`),
 		},
 		{
+			why:  "a timeout deep in a method",
+			text: lines("dubbo.references.bar.methods[0].parameters.timeout=1", "dubbo.references.bar.methods[0].arguments[0].type=x"),
+			want: lines("reference@2 id=bar@2 method(@0 arguments=x@2)",
+				`? 1: "dubbo.references.bar.methods[0].parameters.timeout": left out: write the timeout of a method as methods[0].timeout`),
+		},
+		{
 			why:  "a limit that is no single value",
 			text: lines("dubbo.consumer.timeout[0]=1", "dubbo.references.bar.timeout.value=2", "dubbo.references.bar.methods[0].timeout.x=3"),
 			want: lines(`! 1: timeout "dubbo.consumer.timeout[0]" is a list or a mapping; write one number of milliseconds`,

@@ -19,7 +19,7 @@ func (r *keyReader) parameter(k key, name declarationName, rest []segment) {
 
 	switch method, isMethod := strings.CutSuffix(text, "."+timeoutName); {
 	case text == "" && strings.Contains(k.value.text, timeoutName+":"): // [{timeout:3000}]
-		r.warn(k, "a timeout in a list of parameters is left out: write it as the timeout of the "+name.kind.String()+" or of its method")
+		r.doubt(k, "a timeout in a list of parameters is left out: write it as the timeout of the "+name.kind.String()+" or of its method")
 	case text == timeoutName:
 		r.parameters = append(r.parameters, timeoutParameter{key: k, name: name})
 	case isMethod && method != "" && !strings.Contains(method, ".") && !noMethodTable[method]:
@@ -48,7 +48,7 @@ func (r *keyReader) applyParameters() {
 		case strings.TrimSpace(target.text) == "":
 			r.timeout(target, p.key)
 		case target.text != p.value.text:
-			r.warn(p.key, "the parameter ("+cut(p.value.text)+") is left out: the timeout itself ("+cut(target.text)+") counts before it")
+			r.doubt(p.key, "the parameter ("+cut(p.value.text)+") is left out: the timeout itself ("+cut(target.text)+") counts before it")
 		}
 	}
 }
@@ -56,14 +56,11 @@ func (r *keyReader) applyParameters() {
 // named returns the method of a declaration that has a name, from whichever kind of
 // key.
 func (r *keyReader) named(d *declaration, name string, k key) *method {
-	id := methodName{of: d, name: name}
-	if _, ok := r.methods[id]; ok {
-		return r.method(d, name, value{})
-	}
+	if !r.indexed[d] {
+		r.indexed[d] = true
 
-	for i := range d.methods { // once for a name: from now on it is known
-		if d.methods[i].name.text == name {
-			r.methods[id] = i
+		for i, m := range d.methods {
+			r.methods[methodName{of: d, name: m.name.text}] = i
 		}
 	}
 

@@ -2,13 +2,13 @@ package dubbo
 
 import (
 	"errors"
-	"path"
+	"path/filepath"
 	"strings"
 )
 
 // activation reports whether a key says when a document of Spring Boot's counts.
-func activation(path string) bool {
-	list := segments(path)
+func activation(key string) bool {
+	list := segments(key)
 	if n := len(list); n > 0 && list[n-1].index {
 		list = list[:n-1]
 	}
@@ -45,10 +45,8 @@ func (d *document) active(c *contents, s *settings, plain bool) bool {
 	at := conditions[0].value.at
 
 	if plain {
-		c.warnings = append(c.warnings, Note{
-			File: at.file, Line: at.line,
-			Text: "Dubbo reads this file without Spring, so " + quote(conditions[0].path) + " changes nothing: the keys count for every profile",
-		})
+		c.warn(at, "Dubbo reads this file without Spring, so "+quote(conditions[0].path)+
+			" changes nothing: the keys count for every profile")
 
 		return true
 	}
@@ -60,21 +58,16 @@ func (d *document) active(c *contents, s *settings, plain bool) bool {
 		at := k.value.at
 
 		if strings.HasSuffix(uniform(k.path), "cloudplatform") {
-			c.warnings = append(c.warnings, Note{
-				File: at.file, Line: at.line,
-				Text: "the document is for the cloud platform " + quote(k.value.text) + " only; left out, since nothing tells whether that is meant",
-			})
+			c.warn(at, "the document is for the cloud platform "+quote(k.value.text)+
+				" only; left out, since nothing tells whether that is meant")
 
 			return false
 		}
 
 		ok, err := acceptsAny(k.value.text, s.active)
 		if err != nil {
-			c.problems = append(c.problems, Problem{
-				File: at.file, Line: at.line,
-				Reason: quote(k.value.text) + " is no expression of Spring profiles: " + err.Error(),
-				Advice: `write profiles as "prod", "prod & eu", "prod | test" or "!prod"`,
-			})
+			c.fault(at, quote(k.value.text)+" is no expression of Spring profiles: "+err.Error(),
+				`write profiles as "prod", "prod & eu", "prod | test" or "!prod"`)
 
 			return false
 		}
@@ -86,10 +79,8 @@ func (d *document) active(c *contents, s *settings, plain bool) bool {
 
 	for _, ok := range byProfile {
 		if !ok {
-			c.notes = append(c.notes, Note{
-				File: at.file, Line: at.line,
-				Text: "the document for the profile " + strings.Join(said[:min(len(said), maxListed)], ", ") + ", which is not active, is left out (WithProfiles)",
-			})
+			c.note(at, "the document for the profile "+strings.Join(said[:min(len(said), maxListed)], ", ")+
+				", which is not active, is left out (WithProfiles)")
 
 			return false
 		}
@@ -102,14 +93,12 @@ func (d *document) active(c *contents, s *settings, plain bool) bool {
 // file counts all the same: it was given.
 func profileOfName(c *contents, s *settings, name string) {
 	base := baseName(name)
-	base = strings.TrimSuffix(base, path.Ext(base))
+	base = strings.TrimSuffix(base, filepath.Ext(base))
 
 	profile, ok := strings.CutPrefix(base, "application-")
 	if ok && profile != "" && !s.active(profile) {
-		c.notes = append(c.notes, Note{
-			File: name,
-			Text: "by its name the file is for the profile " + quote(profile) + ", which is not active (WithProfiles); it counts, since it was given",
-		})
+		c.note(position{file: name}, "by its name the file is for the profile "+quote(profile)+
+			", which is not active (WithProfiles); it counts, since it was given")
 	}
 }
 

@@ -115,7 +115,7 @@ func (p *propertiesScanner) pair() {
 	line := p.line
 	p.key, p.value = p.key[:0], p.value[:0]
 
-	for p.i < len(p.text) && strings.IndexByte(" \t\f=:\n\r", p.text[p.i]) < 0 {
+	for p.i < len(p.text) && !p.full() && strings.IndexByte(" \t\f=:\n\r", p.text[p.i]) < 0 {
 		p.key = p.character(p.key)
 	}
 
@@ -128,7 +128,7 @@ func (p *propertiesScanner) pair() {
 		p.skipBlanks()
 	}
 
-	for p.i < len(p.text) && p.text[p.i] != '\n' && p.text[p.i] != '\r' {
+	for p.i < len(p.text) && !p.full() && p.text[p.i] != '\n' && p.text[p.i] != '\r' {
 		p.value = p.character(p.value)
 
 		if !keep { // a long value that nobody wants need not be held

@@ -24,7 +24,11 @@ func sketch(c contents) string {
 			name string
 			value
 		}{
-			{"id", d.id}, {"interface", d.iface}, {"default", d.isDefault}, {"group", d.group}, {"version", d.version},
+			{"id", d.id},
+			{"interface", d.iface},
+			{"default", d.isDefault},
+			{"group", d.group},
+			{"version", d.version},
 			{"timeout", d.timeout},
 		} {
 			sketchValue(&b, v.name, v.value)

@@ -44,8 +44,7 @@ func readYAML(f File, s *settings) contents {
 
 // yamlError returns the line and the reason of a parser's error.
 func yamlError(err error) (line int, reason string) {
-	var e *yaml.LoadError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
 		return e.Mark.Line, e.Message
 	}
 
@@ -56,8 +55,7 @@ func yamlError(err error) (line int, reason string) {
 type yamlWalker struct {
 	keyList
 
-	nodes    int  // gone through so far
-	tooLarge bool // no more of this file
+	nodes int // gone through so far
 }
 
 // root goes through a document.
@@ -90,13 +88,14 @@ func (w *yamlWalker) visit(n *yaml.Node, depth int) bool {
 	w.nodes++
 
 	switch {
-	case w.tooLarge || w.full():
+	case w.full():
 	case depth > maxYAMLDepth:
-		w.tooLarge = true
+		w.tooMany = true
 		w.refuse(n.Line, "it is nested more than "+strconv.Itoa(maxYAMLDepth)+" deep", "write it flatter")
 	case w.nodes > maxYAMLNodes:
-		w.tooLarge = true
-		w.refuse(n.Line, "it holds more than "+strconv.Itoa(maxYAMLNodes)+" values, counting those that aliases repeat", "give the file with Dubbo's settings alone")
+		w.tooMany = true
+		w.refuse(n.Line, "it holds more than "+strconv.Itoa(maxYAMLNodes)+" values, counting those that aliases repeat",
+			"give the file with Dubbo's settings alone")
 	default:
 		return true
 	}
@@ -157,12 +156,12 @@ func (w *yamlWalker) pairs(n *yaml.Node, path string, depth int, taken map[strin
 	lines := map[string]int{}
 
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := w.resolve(n.Content[i])
-		if !w.visit(key, depth) {
-			return
-		}
+		key, line := w.resolve(n.Content[i]), n.Content[i].Line
 
-		if merges(key) {
+		switch {
+		case !w.visit(n.Content[i], depth):
+			return
+		case merges(key):
 			continue
 		}
 
@@ -171,13 +170,13 @@ func (w *yamlWalker) pairs(n *yaml.Node, path string, depth int, taken map[strin
 		}
 
 		if key.Kind != yaml.ScalarNode {
-			w.refuse(key.Line, "a key under "+quote(path)+" is no text", "write a name as the key")
+			w.refuse(line, "a key under "+quote(path)+" is no text", "write a name as the key")
 
 			continue
 		}
 
 		if len(path)+len(key.Value) >= maxKeyLength { // before they are joined, which aliases might repeat
-			w.refuseKey(key.Line, key.Value)
+			w.refuseKey(line, key.Value)
 
 			continue
 		}
@@ -185,12 +184,13 @@ func (w *yamlWalker) pairs(n *yaml.Node, path string, depth int, taken map[strin
 		name := join(path, key.Value)
 
 		if first, again := lines[key.Value]; again {
-			w.refuse(key.Line, "the key "+quote(name)+" is there twice: already in line "+strconv.Itoa(first), "keep one of them, with what is under both")
+			w.refuse(line, "the key "+quote(name)+" is there twice: already in line "+strconv.Itoa(first),
+				"keep one of them, with what is under both")
 
 			continue
 		}
 
-		lines[key.Value] = key.Line
+		lines[key.Value] = line
 
 		if !taken[key.Value] {
 			taken[key.Value] = true

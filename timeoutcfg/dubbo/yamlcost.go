@@ -2,7 +2,6 @@ package dubbo
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -19,9 +18,9 @@ func refuseYAML(content []byte) (Problem, bool) {
 		}, true
 	}
 
-	if place := regexp.MustCompile(`(^|[\n\r\x{85}\x{2028}\x{2029}\x{feff}])%TAG`).FindIndex(content); place != nil {
+	if place := tagDirective(content); place >= 0 {
 		return Problem{
-			Line:   lineOf(content, place[1]),
+			Line:   lineOf(content, place),
 			Reason: "declares tags with %TAG", Advice: "remove the directive, which nothing of Spring's or Dubbo's needs",
 		}, true
 	}
@@ -52,6 +51,28 @@ func refuseYAML(content []byte) (Problem, bool) {
 	}
 
 	return Problem{}, false
+}
+
+// tagDirective returns where a line begins with %TAG; -1: none does.
+func tagDirective(content []byte) int {
+	const directive = "%TAG"
+
+	for begin := 0; ; {
+		i := bytes.Index(content[begin:], []byte(directive))
+		if i < 0 {
+			return -1
+		}
+
+		i += begin
+		before, _ := utf8.DecodeLastRune(content[:i])
+
+		// All that ends a line for the parser, or may stand before the first one.
+		if i == 0 || strings.ContainsRune("\n\r\u0085\u2028\u2029\ufeff", before) {
+			return i
+		}
+
+		begin = i + len(directive)
+	}
 }
 
 // validPrefix returns how many bytes of content are UTF-8.
