@@ -87,7 +87,7 @@ func TestKeys(t *testing.T) {
 		{
 			why: "times that are no limits of calls, and keys of others",
 			text: lines("dubbo.registry.timeout=1", "dubbo.registries.a.timeout=2", "dubbo.config-center.timeout=3", "dubbo.config-centers.c.timeout=3",
-				"dubbo.metadata-report.timeout=4", "dubbo.service.shutdown.wait=5", "dubbo.service.shutdown.wait.seconds=5",
+				"dubbo.metadata-report.timeout=4", "dubbo.service.shutdown.wait=5", "dubbo.service.shutdown.wait.seconds=5", "dubbo.service.shutdown.timeout=5",
 				"connec.timeout=6", "dubbo.tracing.tracing-exporter.zipkin-config.read-timeout=10s", "dubbo.protocol.timeout=7",
 				"dubbo.protocols.tri.parameters.timeout=7", "dubbo.monitor.timeout=x", "dubbo.application.shutwait=8",
 				"server.tomcat.connection-timeout=20s", "spring.dubbo.consumer.timeout=3", "dubbox.consumer.timeout=x", "timeout=1", "dubbo=1"),
@@ -112,6 +112,11 @@ func TestKeysInDoubt(t *testing.T) {
 				`? 2: "dubbo.reference.com.foo.barService.timeout": no part of it looks like…`,
 				`? 3: "dubbo.service.demoService.timeout": no part of it…`,
 				`? 4: "dubbo.reference[com.foo.bazService].timeout": no part of it…`),
+		},
+		{
+			why:  "the capital is the key's own",
+			text: "dubbo.reference.com.foo.bar.Timeout=1",
+			want: lines(`? 1: "dubbo.reference.com.foo.bar.Timeout": no part of it…`),
 		},
 		{
 			why: "more than one part looks like an interface, or the method does",
