@@ -33,7 +33,8 @@ func TestBootFiles(t *testing.T) {
 	}{
 		{
 			"dubbo.properties", "an interface whose name does not tell where it ends, a placeholder without a value, what Dubbo 3.3 does otherwise than documented",
-			[]dubbo.File{bootFile(t, "dubbo.properties")}, nil,
+			[]dubbo.File{bootFile(t, "dubbo.properties")},
+			nil,
 		},
 		{
 			"dubbo.properties with names", "the same, with the placeholder's value",
@@ -52,7 +53,8 @@ func TestBootFiles(t *testing.T) {
 		},
 		{
 			"application.yml", "nested, dotted and in brackets, a merge key, a consumer with an id, no profile",
-			[]dubbo.File{bootFile(t, "application.yml")}, nil,
+			[]dubbo.File{bootFile(t, "application.yml")},
+			nil,
 		},
 		{
 			"application.yml of prod", "a document that counts before the first one, and replaces its list",
@@ -61,7 +63,8 @@ func TestBootFiles(t *testing.T) {
 		},
 		{
 			"all formats", "the consumer's beans in XML, its limits in YAML",
-			[]dubbo.File{testFile(t, "tutorial.xml"), bootFile(t, "application.yml"), bootFile(t, "dubbo.properties")}, nil,
+			[]dubbo.File{testFile(t, "tutorial.xml"), bootFile(t, "application.yml"), bootFile(t, "dubbo.properties")},
+			nil,
 		},
 	} {
 		result := mustRead(t, c.files, c.opts...)

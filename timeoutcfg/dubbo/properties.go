@@ -90,7 +90,7 @@ func (p *propertiesScanner) scan() {
 			text := p.restOfLine()
 
 			if !p.plain && start == p.i-len(text) && separates(text) && before != c && p.afterNewLine() != c {
-				p.newDocument(p.line + 1)
+				p.newDocument()
 			}
 
 			if p.i < len(p.text) {

@@ -76,7 +76,7 @@ func TestPropertiesDocuments(t *testing.T) {
 		{
 			why: "lists are replaced as a whole",
 			text: lines("dubbo.references.x.methods[0].name=a", "dubbo.references.x.methods[1].name=b", "dubbo.references.x.methods[1].timeout=2",
-				"dubbo.references.y.methods[0].name=c", "#---", "dubbo.references.x.methods[0].timeout=3", "dubbo.references.x.methods[0].name=d"),
+				"dubbo.references.y.methods[0].name=c", "#---", "dubbo.references.x.Methods[0].timeout=3", "dubbo.references.x.methods[0].name=d"),
 			want: lines("reference@4 id=y@4 method(c@4)", "reference@6 id=x@6 method(d@7 timeout=3@6)"),
 		},
 		{

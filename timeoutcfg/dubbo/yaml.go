@@ -29,7 +29,7 @@ func readYAML(f File, s *settings) contents {
 
 		err = loader.Load(&root)
 		if err == nil {
-			w.newDocument(root.Line)
+			w.newDocument()
 			w.root(&root)
 		}
 	}
