@@ -141,7 +141,7 @@ func TestYAMLDocuments(t *testing.T) {
 		{
 			why:      "with profiles",
 			profiles: []string{"prod", "eu"},
-			text: lines("dubbo.consumer.timeout: 1", "---", "spring:", "  config:", "    activate:", "      on-profile: [test, prod]", "dubbo.consumer.timeout: 2", "---",
+			text: lines("dubbo.consumer.timeout: 1", "---", "spring:", "  config:", "    activate:", "      on-profile: [prod, test]", "dubbo.consumer.timeout: 2", "---",
 				"spring.config.activate.on-profile: prod & (eu | us)", "dubbo.provider.timeout: 3", "---", "spring.profiles: '!prod, us'", "dubbo.provider.timeout: 4"),
 			want: lines("consumer@7 timeout=2@7", "provider@10 timeout=3@10", `# 12: the document for the profile "!prod, us", which is not active, is left out (WithProfiles)`),
 		},
