@@ -76,7 +76,7 @@ func TestPropertiesDocuments(t *testing.T) {
 		{
 			why: "lists are replaced as a whole",
 			text: lines("dubbo.references.x.methods[0].name=a", "dubbo.references.x.methods[1].name=b", "dubbo.references.x.methods[1].timeout=2",
-				"dubbo.references.y.methods[0].name=c", "#---", "dubbo.references.x.Methods[0].timeout=3", "dubbo.references.x.methods[0].name=d"),
+				"dubbo.references.y.methods[0].name=c", "#---", "dubbo.references.x.Methods[0].timeout=3", "dubbo.references.x.Methods[0].name=d"),
 			want: lines("reference@4 id=y@4 method(c@4)", "reference@6 id=x@6 method(d@7 timeout=3@6)"),
 		},
 		{
@@ -84,6 +84,16 @@ func TestPropertiesDocuments(t *testing.T) {
 			text: lines("dubbo.consumer.timeout=1", " #---", "#----", "#--", "# ---", "a=\\", "#---", "# a", "#---", "b=1", "#---", "# c",
 				"dubbo.consumer.timeout=2"),
 			want: lines("consumer@1 timeout=2@13", "! 13: the key…"),
+		},
+		{
+			why:  "blanks before it",
+			text: lines("dubbo.consumer.timeout=1", " #---", "dubbo.consumer.timeout=2"),
+			want: lines("consumer@1 timeout=2@3", "! 3: the key…"),
+		},
+		{
+			why:  "blanks behind it",
+			text: lines("dubbo.consumer.timeout=1", "#--- \t", "dubbo.consumer.timeout=2"),
+			want: lines("consumer@3 timeout=2@3"),
 		},
 		{
 			why:  "another sign before it",

@@ -32,9 +32,9 @@ func TestYAML(t *testing.T) {
 		{
 			why: "methods are a list",
 			text: lines("dubbo:", "  references:", "    bar:", "      interface: com.foo.BarService", "      methods:", "        - name: sayHello",
-				"          timeout: 500", "        - {timeout: 600, name: watch}", "      methods.2.x: 1", "  consumers.slow: {default: yes, timeout: 9000}"),
+				"          timeout: 500", "        - {timeout: 600, name: watch}", "      methods.2.x: 1", "  consumers.slow: {default: yes, timeout: 9000}", "  consumers.off.default: Off"),
 			want: lines("reference@4 id=bar@4 interface=com.foo.BarService@4 method(sayHello@6 timeout=500@7) method(watch@8 timeout=600@8)",
-				"consumer@10 id=slow@10 default=true@10 timeout=9000@10"),
+				"consumer@10 id=slow@10 default=true@10 timeout=9000@10", "consumer@11 id=off@11 default=false@11"),
 		},
 		{
 			why: "anchors and merge keys",
@@ -62,7 +62,7 @@ func TestYAML(t *testing.T) {
 		},
 		{
 			why:  "empty values, durations, other times",
-			text: lines("dubbo:", "  consumer: {timeout: }", "  provider: {timeout: 3s}", "  registry: {timeout: 5s}", "  consumers:", "  reference: {}", "  tracing.tracing-exporter.zipkin-config.read-timeout: 10s"),
+			text: lines("dubbo:", "  consumer: {timeout: ~}", "  provider: {timeout: 3s}", "  registry: {timeout: 5s}", "  consumers:", "  reference: {}", "  tracing.tracing-exporter.zipkin-config.read-timeout: 10s"),
 			want: lines("consumer@2 timeout=@2", "provider@3 timeout=3s@3"),
 		},
 		{
@@ -73,8 +73,8 @@ func TestYAML(t *testing.T) {
 		{
 			why: "numbers of YAML 1.1, which Spring reads",
 			text: lines("dubbo:", "  consumer.timeout: 0777", "  provider.timeout: 5_000", "  references.a.timeout: 1:30", "  references.b.timeout: +0x10", "  references.c.timeout: -010",
-				"  references.d.timeout: '010'", "  references.e.timeout: 09", "  references.f.timeout: 0o17", "  references.g.timeout: +3000", "  registry.timeout: 010"),
-			want: lines("consumer@2", "provider@3", "reference@4 id=a@4", "reference@5 id=b@5", "reference@6 id=c@6", "reference@7 id=d@7 timeout=010@7", "reference@8 id=e@8 timeout=09@8", "reference@9 id=f@9 timeout=0o17@9", "reference@10 id=g@10 timeout=+3000@10",
+				"  references.d.timeout: '010'", "  references.e.timeout: 09", "  references.f.timeout: 0o17", "  references.g.timeout: +3000", "  registry.timeout: 010", "  references.h.timeout: 1:75"),
+			want: lines("consumer@2", "provider@3", "reference@4 id=a@4", "reference@5 id=b@5", "reference@6 id=c@6", "reference@7 id=d@7 timeout=010@7", "reference@8 id=e@8 timeout=09@8", "reference@9 id=f@9 timeout=0o17@9", "reference@10 id=g@10 timeout=+3000@10", "reference@12 id=h@12 timeout=1:75@12",
 				`! 2: timeout "0777" is read as 511 by YAML 1.1, which is Spring's; write 511 if that is meant, or decimal digits only`,
 				`! 3: timeout "5_000" is read as 5000…`, `! 4: timeout "1:30" is read as 90…`, `! 5: timeout "+0x10" is read as 16…`, `! 6: timeout "-010" is read as -8…`),
 		},
