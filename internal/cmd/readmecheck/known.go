@@ -47,6 +47,7 @@ func knownPackages() map[string]string {
 		"interceptors": "github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors",
 		"retry":        "github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/retry",
 
+		"dubbo":       "/timeoutcfg/dubbo",
 		"duetimev1":   "/proto/duetime/v1",
 		"greeterv1":   "/examples/proto/greeter/v1",
 		"interceptor": "/interceptor",
