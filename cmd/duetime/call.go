@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/duetime/duetime/interceptor"
-	"github.com/duetime/duetime/timeoutcfg"
 )
 
 func newCallCommand(a *app) *cobra.Command {
@@ -39,7 +38,8 @@ as in the other commands. A file whose name is a number is written with its fold
 -d takes one JSON message, or several in a row for a method whose client streams;
 -d @ reads them from standard input. Without -d an empty message is sent.
 
-Without a policy a unary call has the default limit of 1s. Flags for TLS are grpcurl's.
+Timeouts that the service has as options in its .proto file are obeyed, below those of
+the policy. Without either a unary call has the default limit of 1s. Flags for TLS are grpcurl's.
 
 Exit codes: 0 all calls were answered well, 1 some were not, 2 a wrong command line.`,
 		Example: `  duetime call -c policy.json --target localhost:50051 -plaintext \
@@ -135,7 +135,7 @@ func (c *callCommand) run(ctx context.Context, name string) error {
 		return c.refuse(bad)
 	}
 
-	cl, err := c.caller(ctx, method, mergePolicies(policies))
+	cl, err := c.caller(ctx, method, policies)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (c *callCommand) run(ctx context.Context, name string) error {
 }
 
 // caller connects to the target.
-func (c *callCommand) caller(ctx context.Context, name methodName, policy *timeoutcfg.Policy) (*caller, error) {
+func (c *callCommand) caller(ctx context.Context, name methodName, policies []namedPolicy) (*caller, error) {
 	headers, err := parseHeaders(c.headers)
 	if err != nil {
 		return nil, err
@@ -186,7 +186,12 @@ func (c *callCommand) caller(ctx context.Context, name methodName, policy *timeo
 		return nil, err
 	}
 
-	timeouts := interceptor.New(policy, interceptor.WithLogger(c.logger()))
+	policies, bad := c.options(policies, sc)
+	if len(bad) > 0 {
+		return nil, c.refuse(bad)
+	}
+
+	timeouts := interceptor.New(mergePolicies(policies), interceptor.WithLogger(c.logger()))
 
 	conn, err := grpc.NewClient(c.target, append(opts, timeouts.DialOptions()...)...)
 	if err != nil {
@@ -197,6 +202,19 @@ func (c *callCommand) caller(ctx context.Context, name methodName, policy *timeo
 		conn: conn, timeouts: timeouts, target: c.target, method: method, types: sc.types(),
 		requests: requests, headers: headers, opts: limit, written: c.timeout,
 	}, nil
+}
+
+// options adds what the service says of itself. Its own mistakes there do not keep
+// anybody from calling it.
+func (c *callCommand) options(policies []namedPolicy, sc *schema) ([]namedPolicy, problems) {
+	all, bad := withOptions(policies, sc)
+	if len(bad) > 0 && !c.schema.given() {
+		c.complain(bad.text(c.styleFor(c.err)) + c.target + ": the timeouts in its options are not obeyed\n")
+
+		return policies, nil
+	}
+
+	return all, bad
 }
 
 // callOptions returns what --timeout says.

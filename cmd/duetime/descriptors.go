@@ -34,6 +34,9 @@ func (s *schemaFlags) add(flags *pflag.FlagSet) {
 		"`FILE` with the services' descriptors, from buf build -o or protoc -o --include_imports")
 }
 
+// given tells whether a flag names files.
+func (s *schemaFlags) given() bool { return s.protos != "" || s.descriptors != "" }
+
 // schema is the description of services.
 type schema struct {
 	files []protoreflect.FileDescriptor // those asked for, without what they import
@@ -80,6 +83,7 @@ func (s *schemaFlags) compile(ctx context.Context) (*schema, error) {
 	var found problems
 
 	compiler := protocompile.Compiler{
+		SourceInfoMode: protocompile.SourceInfoStandard, // where the options stand
 		Resolver: protocompile.CompositeResolver{
 			&protocompile.SourceResolver{ImportPaths: imports},
 			protocompile.ResolverFunc(linkedIn), // duetime's own options, and protobuf's well-known files

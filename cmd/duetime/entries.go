@@ -11,15 +11,18 @@ import (
 // entry is a limit, or a retry policy, as a file has it: the policy itself does not
 // tell where its settings stand.
 type entry struct {
-	file  string
-	path  string // in the JSON
-	scope methodName
-	level timeoutcfg.Level
-	limit time.Duration // 0: unlimited
-	says  bool          // whether it says a limit at all
-	retry *retryPolicy  // gRPC's, of a methodConfig entry
+	file   string
+	path   string // in the JSON; of an option: the name of the service or method
+	line   int    // of an option; 0: not known (yet)
+	column int
+	scope  methodName
+	level  timeoutcfg.Level
+	limit  time.Duration // 0: unlimited
+	says   bool          // whether it says a limit at all
+	retry  *retryPolicy  // gRPC's, of a methodConfig entry
 
 	native bool // gRPC's own methodConfig, not timeoutPolicy's
+	option bool // an option in a .proto file
 }
 
 // value writes the limit of the entry.
@@ -71,6 +74,10 @@ func (l limitWords) limit() (limit time.Duration, says bool) {
 // entriesOf lists what a file says, in an order in which the first one counts where
 // two are about the same.
 func entriesOf(p namedPolicy) []entry {
+	if p.services != nil {
+		return optionEntries(p)
+	}
+
 	var config serviceConfig
 	if err := json.Unmarshal(p.text, &config); err != nil {
 		return nil // a kind of value that only gRPC minds

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -31,9 +32,13 @@ func findings(policies []namedPolicy, sc *schema) problems {
 	c.retries()
 	c.locate(policies)
 
-	order := make([]string, len(policies))
-	for i, p := range policies {
-		order[i] = p.file
+	order := make([]string, 0, len(policies)+len(entries))
+	for _, p := range policies {
+		order = append(order, p.file)
+	}
+
+	for _, e := range entries {
+		order = append(order, e.file) // those of options
 	}
 
 	c.found.sort(order)
@@ -49,32 +54,42 @@ type checker struct {
 }
 
 func (c *checker) add(at entry, kind, message, advice string) {
-	c.found = append(c.found, problem{File: at.file, Path: at.path, Kind: kind, Message: message, Advice: advice})
+	c.found = append(c.found, problem{
+		File: at.file, Line: at.line, Column: at.column, Path: at.path, Kind: kind, Message: message, Advice: advice,
+	})
 }
 
-// policyFindings takes over what the policies themselves tell. Of several, each is
-// looked at over those before it.
+// policyFindings takes over what the policies themselves tell. Options are looked at
+// by themselves: that a policy counts before them is what policies are for, and no
+// mistake of those who wrote the options for everybody.
 func (c *checker) policyFindings(policies []namedPolicy, sc *schema) {
 	var files []protoreflect.FileDescriptor
 	if sc != nil {
 		files = sc.files
 	}
 
-	take := func(p namedPolicy, found []timeoutcfg.Finding, published bool) {
-		for _, f := range found {
-			if f.Published == published {
-				c.found = append(c.found, problem{File: p.file, Path: f.Path, Kind: f.Kind.String(), Message: f.Message})
-			}
+	for _, f := range c.merged.Check(files...) {
+		if f.Origin.Name != optionsOrigin {
+			c.add(entry{file: f.Origin.Name, path: f.Path}, f.Kind.String(), f.Message, "")
 		}
 	}
 
-	// What the first one says may count for nothing because of what was published.
-	take(policies[0], c.merged.Check(files...), false)
+	for _, p := range policies {
+		if p.services == nil {
+			continue
+		}
 
-	for i, p := range policies[1:] {
-		before := mergePolicies(policies[:i+1])
-		take(p, timeoutcfg.Merge(before, p.Policy).Check(files...), true)
+		for _, f := range p.Check(files...) {
+			c.add(c.option(f.Path), f.Kind.String(), f.Message, "")
+		}
 	}
+}
+
+// option returns the entry of an option on the element of that name.
+func (c *checker) option(element string) entry {
+	i := slices.IndexFunc(c.entries, func(e entry) bool { return e.option && e.path == element })
+
+	return c.entries[i] // each option has its entry
 }
 
 // shorter finds limits of the consumer below what the provider says of the same
@@ -83,7 +98,7 @@ func (c *checker) policyFindings(policies []namedPolicy, sc *schema) {
 func (c *checker) shorter() {
 	for _, e := range c.entries {
 		provider, ok := c.provider(e)
-		if !ok || e.limit == 0 || provider.limit != 0 && provider.limit <= e.limit {
+		if !ok || e.limit == 0 || provider.limit != 0 && provider.limit <= e.limit || !c.known(e.scope) {
 			continue
 		}
 
@@ -96,6 +111,13 @@ func (c *checker) shorter() {
 			fmt.Sprintf("the consumer gives up after %s, the provider %s (%s)", e.value(), allows, place(provider, e.file)),
 			"allow as much, or leave the limit to the provider")
 	}
+}
+
+// known tells whether a method is one that there is, as far as that can be told.
+func (c *checker) known(name methodName) bool {
+	return name.method == "" || len(c.services) == 0 || slices.ContainsFunc(c.services, func(s protoreflect.ServiceDescriptor) bool {
+		return string(s.FullName()) == name.service && s.Methods().ByName(protoreflect.Name(name.method)) != nil
+	})
 }
 
 // provider returns what the provider says where a consumer's entry counts.
@@ -121,11 +143,14 @@ func (c *checker) provider(e entry) (entry, bool) {
 
 // place names an entry for somebody who looks into the given file.
 func place(e entry, from string) string {
-	if e.file == from {
+	switch {
+	case e.option:
+		return "option of " + e.path + " in " + e.spot()
+	case e.file == from:
 		return e.path
+	default:
+		return e.path + " in " + e.file
 	}
-
-	return e.path + " in " + e.file
 }
 
 // streams finds limits for more than one method that would end streams.
@@ -158,10 +183,13 @@ func (c *checker) streams() {
 
 	for _, e := range order {
 		first, _ := parseMethod(ends[e][0])
-		c.add(e, kindStreams,
-			fmt.Sprintf("the limit bounds streams too: after %s it ends %s", e.value(), listed(ends[e])),
-			fmt.Sprintf(`exempt a stream with an entry of its own: {"name": [{"service": %q, "method": %q}], "unlimited": true}`,
-				first.service, first.method))
+		advice := fmt.Sprintf(`exempt a stream with an entry of its own: {"name": [{"service": %q, "method": %q}], "unlimited": true}`,
+			first.service, first.method)
+		if e.option {
+			advice = "exempt a stream with an option of its own: option (duetime.v1.timeout) = {unlimited: true};"
+		}
+
+		c.add(e, kindStreams, fmt.Sprintf("the limit bounds streams too: after %s it ends %s", e.value(), listed(ends[e])), advice)
 	}
 }
 
@@ -179,6 +207,10 @@ func listed(names []string) string {
 // locate finds the line and the column of each path.
 func (c *checker) locate(policies []namedPolicy) {
 	for _, p := range policies {
+		if p.services != nil {
+			continue // they are found already
+		}
+
 		var paths []string
 
 		for _, f := range c.found {

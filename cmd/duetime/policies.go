@@ -19,8 +19,9 @@ const maxFile = 16 << 20
 type namedPolicy struct {
 	*timeoutcfg.Policy
 
-	file string
-	text []byte // the service config
+	file     string  // by this name the policy's origin goes too
+	text     []byte  // the service config; nil for options
+	services *schema // of options: what they stand in
 }
 
 // readPolicies reads the files in order. If any of them has problems, it returns

@@ -38,8 +38,13 @@ func problemsOf(file string, err error) problems {
 
 	found := make(problems, len(bad.Problems))
 	for i, p := range bad.Problems {
+		place := file
+		if p.File != "" { // of an option
+			place = p.File
+		}
+
 		found[i] = problem{
-			File: file, Line: p.Position.Line, Column: p.Position.Column,
+			File: place, Line: p.Position.Line, Column: p.Position.Column,
 			Path: p.Path, Kind: kindProblem, Message: p.Reason, Advice: p.Advice,
 		}
 	}
