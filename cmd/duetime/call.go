@@ -67,6 +67,7 @@ Exit codes: 0 all calls were answered well, 1 some were not, 2 a wrong command l
 	flags.StringVarP(&c.data, "data", "d", "", "the request as `JSON`; @ reads standard input")
 	flags.StringArrayVarP(&c.headers, "header", "H", nil, "`'NAME: VALUE'` to send as metadata; may be given again")
 	flags.StringVar(&c.timeout, "timeout", "", "a limit before that of any policy (level call): `DURATION` such as 300ms, or unlimited")
+	c.dubbo.add(flags)
 	c.schema.add(flags)
 	c.dial.add(flags)
 
@@ -82,6 +83,7 @@ type callCommand struct {
 	data    string
 	headers []string
 	timeout string
+	dubbo   dubboFlags
 	schema  schemaFlags
 	dial    dialFlags
 }
@@ -126,7 +128,7 @@ func (c *callCommand) run(ctx context.Context, name string) error {
 		return errors.New("-n and --concurrency are 1 or more")
 	}
 
-	policies, bad, err := c.readPolicies(c.configs.files)
+	policies, bad, err := c.readPolicies(c.configs.files, &c.dubbo)
 	if err != nil {
 		return err
 	}
@@ -186,9 +188,9 @@ func (c *callCommand) caller(ctx context.Context, name methodName, policies []na
 		return nil, err
 	}
 
-	policies, bad := c.options(policies, sc)
-	if len(bad) > 0 {
-		return nil, c.refuse(bad)
+	policies, err = c.described(policies, sc)
+	if err != nil {
+		return nil, err
 	}
 
 	timeouts := interceptor.New(mergePolicies(policies), interceptor.WithLogger(c.logger()))
@@ -204,17 +206,30 @@ func (c *callCommand) caller(ctx context.Context, name methodName, policies []na
 	}, nil
 }
 
-// options adds what the service says of itself. Its own mistakes there do not keep
-// anybody from calling it.
-func (c *callCommand) options(policies []namedPolicy, sc *schema) ([]namedPolicy, problems) {
+// described settles the policies. Mistakes in the options of a server's own services
+// do not keep anybody from calling it.
+func (c *callCommand) described(policies []namedPolicy, sc *schema) ([]namedPolicy, error) {
+	policies, bad, err := c.settleDubbo(policies, &c.dubbo, sc)
+	if err != nil {
+		return nil, err
+	}
+
+	if len(bad) > 0 {
+		return nil, c.refuse(bad)
+	}
+
 	all, bad := withOptions(policies, sc)
-	if len(bad) > 0 && !c.schema.given() {
+
+	switch {
+	case len(bad) == 0:
+		return all, nil
+	case c.schema.given():
+		return nil, c.refuse(bad)
+	default:
 		c.complain(bad.text(c.styleFor(c.err)) + c.target + ": the timeouts in its options are not obeyed\n")
 
 		return policies, nil
 	}
-
-	return all, bad
 }
 
 // callOptions returns what --timeout says.

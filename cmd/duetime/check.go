@@ -43,7 +43,7 @@ Exit codes: 0 nothing found, 1 something found, 2 a wrong command line.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
-	configFlag(cmd, &c.files)
+	c.policies.add(cmd.Flags())
 	c.services.add(cmd.Flags())
 
 	return cmd
@@ -52,16 +52,16 @@ Exit codes: 0 nothing found, 1 something found, 2 a wrong command line.`,
 type checkCommand struct {
 	*app
 
-	files    []string
+	policies policyFlags
 	services serviceFlags
 }
 
 func (c *checkCommand) run(ctx context.Context) error {
-	if err := demandPolicy(c.files, &c.services); err != nil {
+	if err := demandPolicy(c.policies.files, &c.services); err != nil {
 		return err
 	}
 
-	policies, found, err := c.readPolicies(c.files)
+	policies, found, err := c.readPolicies(c.policies.files, &c.policies.dubbo)
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,11 @@ func (c *checkCommand) run(ctx context.Context) error {
 			return err
 		}
 
-		policies, found = withOptions(policies, sc)
-		options = len(found) > 0 || len(policies) > len(c.files)
+		if policies, found, err = c.settle(policies, &c.policies.dubbo, sc); err != nil {
+			return err
+		}
+
+		options = len(found) > 0 || len(policies) > len(c.policies.files)
 	}
 
 	if len(found) == 0 {
@@ -110,10 +113,10 @@ func (c *checkCommand) report(found problems, options bool) error {
 			return err
 		}
 
-		places := count(len(c.files), "file")
+		places := count(len(c.policies.files), "file")
 
 		switch {
-		case len(c.files) == 0:
+		case len(c.policies.files) == 0:
 			places = "proto options"
 		case options:
 			places += " and proto options"

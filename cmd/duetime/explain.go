@@ -14,7 +14,7 @@ import (
 
 func newExplainCommand(a *app) *cobra.Command {
 	var (
-		files    []string
+		policies policyFlags
 		services serviceFlags
 	)
 
@@ -47,20 +47,13 @@ level. Then -c may be left out.`,
   duetime explain -c policy.json com.foo.BarService/SayHello -o json | jq -r .timeout`,
 		Args: oneMethod,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.explain(cmd.Context(), files, &services, args[0])
+			return a.explain(cmd.Context(), &policies, &services, args[0])
 		},
 	}
-	configFlag(cmd, &files)
+	policies.add(cmd.Flags())
 	services.add(cmd.Flags())
 
 	return cmd
-}
-
-// configFlag adds -c.
-func configFlag(cmd *cobra.Command, files *[]string) {
-	cmd.Flags().StringArrayVarP(files, "config", "c", nil,
-		"policy `FILE`: a service config in JSON; - reads standard input;\n"+
-			"given again: what is published, below the first")
 }
 
 // demandPolicy is for commands that cannot do without one. Services may have
@@ -85,8 +78,8 @@ func oneMethod(_ *cobra.Command, args []string) error {
 	}
 }
 
-func (a *app) explain(ctx context.Context, files []string, services *serviceFlags, name string) error {
-	if err := demandPolicy(files, services); err != nil {
+func (a *app) explain(ctx context.Context, flags *policyFlags, services *serviceFlags, name string) error {
+	if err := demandPolicy(flags.files, services); err != nil {
 		return err
 	}
 
@@ -95,7 +88,7 @@ func (a *app) explain(ctx context.Context, files []string, services *serviceFlag
 		return err
 	}
 
-	policies, bad, err := a.readPolicies(files)
+	policies, bad, err := a.readPolicies(flags.files, &flags.dubbo)
 	if err != nil {
 		return err
 	}
@@ -104,7 +97,7 @@ func (a *app) explain(ctx context.Context, files []string, services *serviceFlag
 		return a.refuse(bad)
 	}
 
-	policies, bad, err = a.described(ctx, policies, services, method)
+	policies, bad, err = a.described(ctx, policies, flags, services, method)
 
 	switch {
 	case err != nil:
@@ -123,23 +116,23 @@ func (a *app) explain(ctx context.Context, files []string, services *serviceFlag
 	return a.print(e.text(a.styleFor(a.out)))
 }
 
-// described adds the options of the service that the method is of, if it is
+// described settles the policies with the service that the method is of, if it is
 // described, and then refuses a method that is not there.
 func (a *app) described(
-	ctx context.Context, policies []namedPolicy, services *serviceFlags, method methodName,
+	ctx context.Context, policies []namedPolicy, flags *policyFlags, services *serviceFlags, method methodName,
 ) ([]namedPolicy, problems, error) {
 	sc, err := services.read(ctx, a, method.service)
-	if err != nil || sc == nil {
-		return policies, nil, err
-	}
-
-	if _, err := sc.method(method); err != nil {
+	if err != nil {
 		return nil, nil, err
 	}
 
-	policies, bad := withOptions(policies, sc)
+	if sc != nil {
+		if _, err := sc.method(method); err != nil {
+			return nil, nil, err
+		}
+	}
 
-	return policies, bad, nil
+	return a.settle(policies, &flags.dubbo, sc)
 }
 
 // explanation is what explain prints; its JSON is for machines.

@@ -207,8 +207,8 @@ func listed(names []string) string {
 // locate finds the line and the column of each path.
 func (c *checker) locate(policies []namedPolicy) {
 	for _, p := range policies {
-		if p.services != nil {
-			continue // they are found already
+		if p.services != nil || p.content != nil {
+			continue // found already, or not to be found: the path is in the text that was made of the file
 		}
 
 		var paths []string

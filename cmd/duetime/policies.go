@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/duetime/duetime/timeoutcfg"
 )
 
@@ -22,23 +24,55 @@ type namedPolicy struct {
 	file     string  // by this name the policy's origin goes too
 	text     []byte  // the service config; nil for options
 	services *schema // of options: what they stand in
+
+	// Of a file of Dubbo's: what is in it, which text was made of, and what is to be
+	// said about that.
+	content  []byte
+	warnings problems
+}
+
+// policyFlags say where the policies are.
+type policyFlags struct {
+	files []string
+	dubbo dubboFlags
+}
+
+func (p *policyFlags) add(flags *pflag.FlagSet) {
+	flags.StringArrayVarP(&p.files, "config", "c", nil,
+		"policy `FILE`: a service config in JSON, or Dubbo's .xml, .properties or .yml;\n"+
+			"- reads JSON from standard input; given again: what is published, below the first")
+	p.dubbo.add(flags)
 }
 
 // readPolicies reads the files in order. If any of them has problems, it returns
 // the problems of all.
-func (a *app) readPolicies(files []string) ([]namedPolicy, problems, error) {
+func (a *app) readPolicies(files []string, flags *dubboFlags) ([]namedPolicy, problems, error) {
+	opts, err := flags.options(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	if err := flags.demandDubbo(files); err != nil {
+		return nil, nil, err
+	}
+
 	var (
 		policies []namedPolicy
 		all      problems
 	)
 
 	for _, file := range files {
-		text, err := a.readFile(file, "a service config in JSON")
+		text, err := a.readFile(file, "a service config in JSON, or a file of Dubbo's")
 		if err != nil {
 			return nil, nil, err
 		}
 
-		p, found := parsePolicy(shown(file), text)
+		parse := func() (namedPolicy, problems) { return parsePolicy(shown(file), text) }
+		if isDubbo(file) {
+			parse = func() (namedPolicy, problems) { return parseDubbo(file, text, opts) }
+		}
+
+		p, found := parse()
 		policies = append(policies, p)
 		all = append(all, found...)
 	}
@@ -48,6 +82,47 @@ func (a *app) readPolicies(files []string) ([]namedPolicy, problems, error) {
 	}
 
 	return policies, nil, nil
+}
+
+// settle takes account of the services, nil if they are not known: in Dubbo's files
+// they are looked up, and what they say of themselves is added.
+func (a *app) settle(policies []namedPolicy, flags *dubboFlags, sc *schema) ([]namedPolicy, problems, error) {
+	policies, bad, err := a.settleDubbo(policies, flags, sc)
+	if err != nil || len(bad) > 0 {
+		return nil, bad, err
+	}
+
+	policies, bad = withOptions(policies, sc)
+
+	return policies, bad, nil
+}
+
+// settleDubbo looks up in the services what Dubbo's files name, and tells the warnings.
+func (a *app) settleDubbo(policies []namedPolicy, flags *dubboFlags, sc *schema) ([]namedPolicy, problems, error) {
+	opts, err := flags.options(sc)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	var bad problems
+
+	for i, p := range policies {
+		if p.content == nil {
+			continue
+		}
+
+		if sc != nil {
+			var found problems
+
+			p, found = parseDubbo(p.file, p.content, opts)
+			bad = append(bad, found...)
+		}
+
+		a.complain(p.warnings.text(a.styleFor(a.err)))
+		policies[i] = p
+	}
+
+	return policies, bad, nil
 }
 
 func parsePolicy(file string, text []byte) (namedPolicy, problems) {

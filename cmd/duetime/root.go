@@ -46,7 +46,7 @@ Colours appear on a terminal only, and never when NO_COLOR is set.`,
 	root.PersistentFlags().VarP(&a.format, "output", "o", "what to print: for people, or for machines")
 	complete(root, "output", string(formatText), string(formatJSON))
 
-	root.AddCommand(newExplainCommand(a), newCheckCommand(a), newCallCommand(a), newVersionCommand(a))
+	root.AddCommand(newExplainCommand(a), newCheckCommand(a), newCallCommand(a), newConvertCommand(a), newVersionCommand(a))
 
 	return root
 }
