@@ -26,6 +26,9 @@ or --reflect. What the services say of themselves, option (duetime.v1.timeout) a
 option (duetime.v1.service_timeout) in their .proto files, is the provider's word below
 all policies, and is looked at too; then -c may be left out.
 
+-c takes Dubbo's files too, as in duetime explain; what duetime convert warns of goes to
+standard error and is no finding.
+
 Exit codes: 0 nothing found, 1 something found, 2 a wrong command line.`,
 		Example: `  duetime check -c policy.json
 
@@ -122,6 +125,7 @@ func (c *checkCommand) report(found problems, options bool) error {
 			places += " and proto options"
 		}
 
+		c.complain(dubboPaths(found))
 		c.complain(fmt.Sprintf("%s in %s\n", count(len(found), "finding"), places))
 	}
 

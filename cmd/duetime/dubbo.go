@@ -144,17 +144,44 @@ func dubboProblems(err error) problems {
 
 	found := make(problems, len(bad.Problems))
 	for i, p := range bad.Problems {
-		found[i] = problem{File: p.File, Line: p.Line, Kind: kindProblem, Message: p.Reason, Advice: p.Advice}
+		found[i] = problem{File: p.File, Line: p.Line, Kind: kindProblem, Message: flagNames.Replace(p.Reason), Advice: flagNames.Replace(p.Advice)}
 	}
 
 	return found
 }
 
+// flagNames puts the names of flags in the place of the options that package dubbo
+// advises.
+var flagNames = strings.NewReplacer( //nolint:gochecknoglobals // a table of constants
+	"(WithPlaceholders)", "(--placeholder)",
+	"(WithProfiles)", "(--profile)",
+	"(WithServiceNames)", "(--service-name)",
+	"(WithMethodNames)", "(--method-name)",
+	"(WithDescriptors)", "(--proto, --descriptor-set, --reflect)",
+)
+
 func notesOf(kind string, notes []dubbo.Note) problems {
 	found := make(problems, len(notes))
 	for i, n := range notes {
-		found[i] = problem{File: n.File, Line: n.Line, Kind: kind, Message: n.Text}
+		found[i] = problem{File: n.File, Line: n.Line, Kind: kind, Message: flagNames.Replace(n.Text)}
 	}
 
 	return found
+}
+
+// dubboPaths says where the paths are that stand in no file of Dubbo's.
+func dubboPaths(found problems) string {
+	var b strings.Builder
+
+	seen := map[string]bool{}
+
+	for _, p := range found {
+		if isDubbo(p.File) && p.Path != "" && !seen[p.File] {
+			seen[p.File] = true
+
+			fmt.Fprintf(&b, "%s: the paths are those in the policy that \"duetime convert %s\" prints\n", p.File, p.File)
+		}
+	}
+
+	return b.String()
 }

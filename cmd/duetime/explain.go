@@ -31,6 +31,10 @@ methodConfig timeouts are the provider's.
 Given several times, -c merges: the first file is the program's own policy, what comes
 after it is what a resolver published. Where both set the same level, the first wins.
 
+A file that ends in .xml, .properties, .yml or .yaml is one of Dubbo's. Each -c is a
+policy of its own, of Dubbo's files too: those that make one configuration together
+become one policy with duetime convert. Warnings about them go to standard error.
+
 With --proto, --descriptor-set or --reflect the timeouts count too that the service has
 as options in its own .proto file, option (duetime.v1.timeout) and option
 (duetime.v1.service_timeout): as the provider's, below what any policy says at the same
@@ -39,6 +43,9 @@ level. Then -c may be left out.`,
 
   # The program's own policy over a published one
   duetime explain -c local.json -c published.json com.foo.BarService/SayHello
+
+  # What a Dubbo client's own file says, over that of the service
+  duetime explain -c consumer.xml -c provider.xml --profile prod com.foo.BarService/SayHello
 
   # With what the service says of itself
   duetime explain -c policy.json --reflect localhost:50051 -plaintext com.foo.BarService/SayHello

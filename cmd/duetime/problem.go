@@ -12,7 +12,7 @@ import (
 
 // problem is one thing that is wrong with a file, or hardly meant in it.
 type problem struct {
-	File string `json:"file"`
+	File string `json:"file,omitempty"` // none: of no one file
 	// Line and Column count from 1; 0: the file as a whole.
 	Line    int    `json:"line,omitempty"`
 	Column  int    `json:"column,omitempty"`
@@ -66,7 +66,11 @@ func (p problem) styled(s style) string {
 		place += ":" + strconv.Itoa(p.Column)
 	}
 
-	text := s.bold(place+":") + " "
+	text := ""
+	if place != "" {
+		text = s.bold(place+":") + " "
+	}
+
 	if p.Path != "" {
 		text += p.Path + ": "
 	}
