@@ -128,7 +128,7 @@ func (c *callCommand) run(ctx context.Context, name string) error {
 		return errors.New("-n and --concurrency are 1 or more")
 	}
 
-	policies, bad, err := c.readPolicies(c.configs.files, &c.dubbo)
+	policies, bad, err := c.readPolicies(ctx, c.configs.files, &c.dubbo)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (c *callCommand) caller(ctx context.Context, name methodName, policies []na
 		return nil, err
 	}
 
-	opts, err := c.dial.options(c.app)
+	opts, err := c.dial.options(ctx, c.app)
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (c *callCommand) caller(ctx context.Context, name methodName, policies []na
 	}
 
 	if sc == nil {
-		if sc, err = reflectServices(ctx, c.target, opts, headers, name.service); err != nil {
+		if sc, err = c.reflectServices(ctx, c.target, opts, headers, name.service); err != nil {
 			return nil, err
 		}
 	}
@@ -183,7 +183,7 @@ func (c *callCommand) caller(ctx context.Context, name methodName, policies []na
 		return nil, err
 	}
 
-	requests, err := c.requests(sc, method)
+	requests, err := c.requests(ctx, sc, method)
 	if err != nil {
 		return nil, err
 	}

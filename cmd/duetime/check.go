@@ -64,7 +64,7 @@ func (c *checkCommand) run(ctx context.Context) error {
 		return err
 	}
 
-	policies, found, err := c.readPolicies(c.policies.files, &c.policies.dubbo)
+	policies, found, err := c.readPolicies(ctx, c.policies.files, &c.policies.dubbo)
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func (c *convertCommand) run(ctx context.Context, names []string) error {
 		return err
 	}
 
-	files, err := c.read(names)
+	files, err := c.read(ctx, names)
 	if err != nil {
 		return err
 	}
@@ -145,11 +145,11 @@ type converted struct {
 }
 
 // read reads the files. One whose extension tells no format is given one.
-func (c *convertCommand) read(names []string) ([]dubbo.File, error) {
+func (c *convertCommand) read(ctx context.Context, names []string) ([]dubbo.File, error) {
 	files := make([]dubbo.File, len(names))
 
 	for i, name := range names {
-		content, err := c.readFile(name, "a configuration file of Dubbo's")
+		content, err := c.readFile(ctx, name, "a configuration file of Dubbo's")
 		if err != nil {
 			return nil, err
 		}

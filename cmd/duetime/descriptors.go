@@ -51,7 +51,7 @@ func (s *schemaFlags) read(ctx context.Context, a *app) (*schema, error) {
 	case s.protos != "":
 		return s.compile(ctx)
 	case s.descriptors != "":
-		return s.readSet(a)
+		return s.readSet(ctx, a)
 	case len(s.imports) > 0:
 		return nil, errors.New("--import-path is for --proto, which is missing")
 	default:
@@ -85,7 +85,7 @@ func (s *schemaFlags) compile(ctx context.Context) (*schema, error) {
 	compiler := protocompile.Compiler{
 		SourceInfoMode: protocompile.SourceInfoStandard, // where the options stand
 		Resolver: protocompile.CompositeResolver{
-			&protocompile.SourceResolver{ImportPaths: imports},
+			&protocompile.SourceResolver{ImportPaths: imports, Accessor: openSource},
 			protocompile.ResolverFunc(linkedIn), // duetime's own options, and protobuf's well-known files
 		},
 		Reporter: reporter.NewReporter(func(err reporter.ErrorWithPos) error {
@@ -165,8 +165,8 @@ func linkedIn(path string) (protocompile.SearchResult, error) {
 }
 
 // readSet reads a FileDescriptorSet.
-func (s *schemaFlags) readSet(a *app) (*schema, error) {
-	data, err := a.readFile(s.descriptors, "a descriptor set, from buf build -o or protoc -o --include_imports")
+func (s *schemaFlags) readSet(ctx context.Context, a *app) (*schema, error) {
+	data, err := a.readFile(ctx, s.descriptors, "a descriptor set, from buf build -o or protoc -o --include_imports")
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,8 @@ func (d *dubboFlags) options(sc *schema) ([]dubbo.Option, error) {
 
 	for _, name := range services {
 		if !protoreflect.FullName(name).IsValid() {
-			return nil, fmt.Errorf("--service-name: %q is not the full name of a protobuf service; write one such as com.foo.BarService", name)
+			return nil, fmt.Errorf("--service-name: %q is not the full name of a protobuf service; write one such as com.foo.BarService",
+				name)
 		}
 	}
 
@@ -144,7 +145,9 @@ func dubboProblems(err error) problems {
 
 	found := make(problems, len(bad.Problems))
 	for i, p := range bad.Problems {
-		found[i] = problem{File: p.File, Line: p.Line, Kind: kindProblem, Message: flagNames.Replace(p.Reason), Advice: flagNames.Replace(p.Advice)}
+		found[i] = problem{
+			File: p.File, Line: p.Line, Kind: kindProblem, Message: flagNames.Replace(p.Reason), Advice: flagNames.Replace(p.Advice),
+		}
 	}
 
 	return found
@@ -152,7 +155,7 @@ func dubboProblems(err error) problems {
 
 // flagNames puts the names of flags in the place of the options that package dubbo
 // advises.
-var flagNames = strings.NewReplacer( //nolint:gochecknoglobals // a table of constants
+var flagNames = strings.NewReplacer(
 	"(WithPlaceholders)", "(--placeholder)",
 	"(WithProfiles)", "(--profile)",
 	"(WithServiceNames)", "(--service-name)",

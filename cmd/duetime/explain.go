@@ -95,7 +95,7 @@ func (a *app) explain(ctx context.Context, flags *policyFlags, services *service
 		return err
 	}
 
-	policies, bad, err := a.readPolicies(flags.files, &flags.dubbo)
+	policies, bad, err := a.readPolicies(ctx, flags.files, &flags.dubbo)
 	if err != nil {
 		return err
 	}

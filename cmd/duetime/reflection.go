@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/jhump/protoreflect/v2/grpcreflect"
 	"google.golang.org/grpc"
@@ -16,13 +15,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// reflectionTime bounds the questions to a server's reflection service. They are
-// not what is measured, and no policy is about them.
-const reflectionTime = 10 * time.Second
-
 // reflectServices asks a server for the services that it has: all, or those named.
 // It uses a connection of its own, without a policy.
-func reflectServices(
+func (a *app) reflectServices(
 	ctx context.Context, target string, opts []grpc.DialOption, headers metadata.MD, names ...string,
 ) (*schema, error) {
 	conn, err := grpc.NewClient(target, opts...)
@@ -31,7 +26,7 @@ func reflectServices(
 	}
 	defer closing(conn)
 
-	ctx, cancel := context.WithTimeout(metadata.NewOutgoingContext(ctx, headers), reflectionTime)
+	ctx, cancel := context.WithTimeout(metadata.NewOutgoingContext(ctx, headers), a.patience)
 	defer cancel()
 
 	client := grpcreflect.NewClientAuto(ctx, conn)
@@ -48,7 +43,7 @@ func reflectServices(
 		}
 	}
 
-	return nil, failure{explainReflection(ctx, target, err)}
+	return nil, failure{a.explainReflection(ctx, target, err)}
 }
 
 // noService tells of a service that is not there, and of those that are.
@@ -108,7 +103,7 @@ func readServices(client *grpcreflect.Client, names []string) (*schema, error) {
 }
 
 // explainReflection says what to do when a server could not be asked.
-func explainReflection(ctx context.Context, target string, err error) error {
+func (a *app) explainReflection(ctx context.Context, target string, err error) error {
 	why := oneLine(err.Error())
 	code := codes.Unknown
 
@@ -124,7 +119,7 @@ func explainReflection(ctx context.Context, target string, err error) error {
 		return fmt.Errorf("%s: interrupted", target)
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: no answer from its reflection service within %s; see whether it runs, or %s",
-			target, seconds(reflectionTime), instead)
+			target, seconds(a.patience), instead)
 	case code == codes.Unimplemented:
 		return fmt.Errorf("%s has no reflection service (%s); %s", target, why, instead)
 	case strings.Contains(why, "first record does not look like a TLS handshake"):

@@ -41,10 +41,10 @@ func (s *serviceFlags) read(ctx context.Context, a *app, names ...string) (*sche
 		return nil, errors.New("--reflect describes the services, and so does --proto or --descriptor-set; leave one out")
 	}
 
-	opts, err := s.dial.options(a)
+	opts, err := s.dial.options(ctx, a)
 	if err != nil {
 		return nil, err
 	}
 
-	return reflectServices(ctx, s.reflect, opts, nil, names...)
+	return a.reflectServices(ctx, s.reflect, opts, nil, names...)
 }
