@@ -254,3 +254,31 @@ func (s *schema) services() []protoreflect.ServiceDescriptor {
 
 	return all
 }
+
+// linked finds what this program is linked with and others may lack: protobuf's
+// well-known files and duetime's options, and nothing else, lest a service is found
+// that the server does not have.
+type linked struct{}
+
+func isCommon(path string) bool {
+	return strings.HasPrefix(path, "google/protobuf/") || strings.HasPrefix(path, "duetime/v1/")
+}
+
+// FindFileByPath and FindDescriptorByName make it a resolver.
+func (linked) FindFileByPath(path string) (protoreflect.FileDescriptor, error) {
+	if !isCommon(path) {
+		return nil, protoregistry.NotFound
+	}
+
+	return protoregistry.GlobalFiles.FindFileByPath(path)
+}
+
+// FindDescriptorByName finds what stands in those files.
+func (linked) FindDescriptorByName(name protoreflect.FullName) (protoreflect.Descriptor, error) {
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
+	if err != nil || !isCommon(d.ParentFile().Path()) {
+		return nil, protoregistry.NotFound
+	}
+
+	return d, nil
+}

@@ -149,11 +149,42 @@ func levelOf(scope methodName, consumer bool) timeoutcfg.Level {
 	return level
 }
 
-// settler finds the entry that set a limit.
-type settler []entry
+// settler finds entries. A file may have a hundred thousand.
+type settler struct {
+	entries []entry
+	settled map[settledBy]int // the first that sets a limit there
+	native  map[methodName]bool
+	options map[string]int // by the name of what they are on
+}
+
+type settledBy struct {
+	level timeoutcfg.Level
+	scope methodName
+}
+
+func newSettler(entries []entry) *settler {
+	s := &settler{entries: entries, settled: map[settledBy]int{}, native: map[methodName]bool{}, options: map[string]int{}}
+
+	for i, e := range entries {
+		at := settledBy{e.level, e.scope}
+		if _, before := s.settled[at]; e.says && !before {
+			s.settled[at] = i
+		}
+
+		if e.native {
+			s.native[e.scope] = true
+		}
+
+		if e.option {
+			s.options[e.path] = i
+		}
+	}
+
+	return s
+}
 
 // at returns the entry of the level that is about the method.
-func (s settler) at(level timeoutcfg.Level, method methodName) (entry, bool) {
+func (s *settler) at(level timeoutcfg.Level, method methodName) (entry, bool) {
 	switch level {
 	case timeoutcfg.LevelConsumerMethod, timeoutcfg.LevelProviderMethod:
 	case timeoutcfg.LevelConsumerService, timeoutcfg.LevelProviderService:
@@ -162,11 +193,24 @@ func (s settler) at(level timeoutcfg.Level, method methodName) (entry, bool) {
 		method = methodName{}
 	}
 
-	for _, e := range s {
-		if e.says && e.level == level && e.scope == method {
-			return e, true
-		}
+	if i, ok := s.settled[settledBy{level, method}]; ok {
+		return s.entries[i], true
 	}
 
 	return entry{}, false
+}
+
+// option returns the option on the service or method of that name, which has one.
+func (s *settler) option(name string) entry { return s.entries[s.options[name]] }
+
+// closest returns the scope of gRPC's own entry for a method. The methods of an
+// entry hide the service's, whatever they set.
+func (s *settler) closest(name methodName) methodName {
+	for _, scope := range []methodName{name, {service: name.service}} {
+		if s.native[scope] {
+			return scope
+		}
+	}
+
+	return methodName{}
 }

@@ -20,12 +20,19 @@ const (
 // findings looks for what is legal in the policies and hardly meant. Without a
 // schema it tells what follows from the policies alone.
 func findings(policies []namedPolicy, sc *schema) problems {
-	entries := make(settler, 0, len(policies))
+	var entries []entry
 	for _, p := range policies {
 		entries = append(entries, entriesOf(p)...)
 	}
 
-	c := &checker{merged: mergePolicies(policies), entries: entries, services: sc.services()}
+	c := &checker{
+		merged: mergePolicies(policies), entries: newSettler(entries),
+		services: sc.services(), named: map[string][]protoreflect.ServiceDescriptor{},
+	}
+	for _, s := range c.services {
+		c.named[string(s.FullName())] = []protoreflect.ServiceDescriptor{s}
+	}
+
 	c.policyFindings(policies, sc)
 	c.shorter()
 	c.streams()
@@ -48,8 +55,9 @@ func findings(policies []namedPolicy, sc *schema) problems {
 
 type checker struct {
 	merged   *timeoutcfg.Policy
-	entries  settler
+	entries  *settler
 	services []protoreflect.ServiceDescriptor // none: not known
+	named    map[string][]protoreflect.ServiceDescriptor
 	found    problems
 }
 
@@ -80,23 +88,16 @@ func (c *checker) policyFindings(policies []namedPolicy, sc *schema) {
 		}
 
 		for _, f := range p.Check(files...) {
-			c.add(c.option(f.Path), f.Kind.String(), f.Message, "")
+			c.add(c.entries.option(f.Path), f.Kind.String(), f.Message, "")
 		}
 	}
-}
-
-// option returns the entry of an option on the element of that name.
-func (c *checker) option(element string) entry {
-	i := slices.IndexFunc(c.entries, func(e entry) bool { return e.option && e.path == element })
-
-	return c.entries[i] // each option has its entry
 }
 
 // shorter finds limits of the consumer below what the provider says of the same
 // method or service. What the provider says of everything is no statement about a
 // method.
 func (c *checker) shorter() {
-	for _, e := range c.entries {
+	for _, e := range c.entries.entries {
 		provider, ok := c.provider(e)
 		if !ok || e.limit == 0 || provider.limit != 0 && provider.limit <= e.limit || !c.known(e.scope) {
 			continue
@@ -115,8 +116,8 @@ func (c *checker) shorter() {
 
 // known tells whether a method is one that there is, as far as that can be told.
 func (c *checker) known(name methodName) bool {
-	return name.method == "" || len(c.services) == 0 || slices.ContainsFunc(c.services, func(s protoreflect.ServiceDescriptor) bool {
-		return string(s.FullName()) == name.service && s.Methods().ByName(protoreflect.Name(name.method)) != nil
+	return name.method == "" || len(c.services) == 0 || slices.ContainsFunc(c.named[name.service], func(s protoreflect.ServiceDescriptor) bool {
+		return s.Methods().ByName(protoreflect.Name(name.method)) != nil
 	})
 }
 
@@ -217,6 +218,10 @@ func (c *checker) locate(policies []namedPolicy) {
 			if f.File == p.file {
 				paths = append(paths, f.Path)
 			}
+		}
+
+		if len(paths) == 0 {
+			continue
 		}
 
 		positions := timeoutcfg.Locate(p.text, paths...)

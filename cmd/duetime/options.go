@@ -77,7 +77,7 @@ func placeOf(policies []namedPolicy, c timeoutcfg.Candidate, method methodName) 
 			continue
 		}
 
-		if e, ok := settler(optionEntries(p)).at(c.Level, method); ok {
+		if e, ok := newSettler(optionEntries(p)).at(c.Level, method); ok {
 			return p.file + ", " + e.spot()
 		}
 	}

@@ -102,9 +102,14 @@ func (ps problems) text(s style) string {
 // sort puts what is in one file into the order of its text. The files stay in
 // theirs.
 func (ps problems) sort(files []string) {
+	rank := map[string]int{}
+	for i, file := range slices.Backward(files) {
+		rank[file] = i // its first
+	}
+
 	slices.SortStableFunc(ps, func(a, b problem) int {
 		return cmp.Or(
-			cmp.Compare(slices.Index(files, a.File), slices.Index(files, b.File)),
+			cmp.Compare(rank[a.File], rank[b.File]),
 			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 }

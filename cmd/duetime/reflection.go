@@ -29,7 +29,9 @@ func (a *app) reflectServices(
 	ctx, cancel := context.WithTimeout(metadata.NewOutgoingContext(ctx, headers), a.patience)
 	defer cancel()
 
-	client := grpcreflect.NewClientAuto(ctx, conn)
+	// Many servers lack files that others of theirs import, mostly those of options.
+	client := grpcreflect.NewClientAuto(ctx, conn,
+		grpcreflect.WithAllowMissingFileDescriptors(), grpcreflect.WithFallbackResolvers(linked{}, protoregistry.GlobalTypes))
 	defer client.Reset()
 
 	sc, err := readServices(client, names)
@@ -80,7 +82,7 @@ func readServices(client *grpcreflect.Client, names []string) (*schema, error) {
 	seen := map[string]bool{}
 
 	for _, name := range services {
-		if isReflection(name) {
+		if len(names) == 0 && isReflection(name) {
 			continue
 		}
 
