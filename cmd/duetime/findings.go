@@ -20,7 +20,7 @@ const (
 // findings looks for what is legal in the policies and hardly meant. Without a
 // schema it tells what follows from the policies alone.
 func findings(policies []namedPolicy, sc *schema) problems {
-	var entries []entry
+	entries := make([]entry, 0, len(policies))
 	for _, p := range policies {
 		entries = append(entries, entriesOf(p)...)
 	}
@@ -116,7 +116,11 @@ func (c *checker) shorter() {
 
 // known tells whether a method is one that there is, as far as that can be told.
 func (c *checker) known(name methodName) bool {
-	return name.method == "" || len(c.services) == 0 || slices.ContainsFunc(c.named[name.service], func(s protoreflect.ServiceDescriptor) bool {
+	if name.method == "" || len(c.services) == 0 {
+		return true
+	}
+
+	return slices.ContainsFunc(c.named[name.service], func(s protoreflect.ServiceDescriptor) bool {
 		return s.Methods().ByName(protoreflect.Name(name.method)) != nil
 	})
 }

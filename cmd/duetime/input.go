@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,8 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // maxFile is how much of a file is read, in bytes. A service config that a
@@ -38,7 +41,7 @@ func (a *app) readFile(ctx context.Context, name, what string) ([]byte, error) {
 	name = filepath.Clean(name)
 
 	return a.reading(ctx, name, isPipe(name), func(opened func()) ([]byte, error) {
-		file, err := os.Open(name) //nolint:gosec // the user's own file
+		file, err := os.Open(name)
 
 		opened()
 
@@ -119,16 +122,47 @@ func readAll(r io.Reader, name string) ([]byte, error) {
 func openSource(name string) (io.ReadCloser, error) {
 	info, err := os.Stat(name)
 
-	switch {
-	case err != nil:
-		return os.Open(name) //nolint:gosec // for its error, which says more
-	case !info.Mode().IsRegular():
-		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("is no regular file")}
-	case info.Size() > maxFile:
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("has more than the %d MiB that are read", maxFile>>20)}
-	default:
-		return os.Open(name) //nolint:gosec // the user's own file
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: is no regular file", name) // a pipe would wait for its writer
 	}
+
+	file, err := os.Open(name) //nolint:gosec // the user's own file
+	if err != nil {
+		return nil, err
+	}
+	defer closing(file)
+
+	source, err := readAll(file, name)
+	if err != nil {
+		return nil, err
+	}
+
+	// The compiler has 10 KiB for each level, and then refuses the 32nd of messages.
+	const deepest = 10_000
+
+	if depthOf(source) > deepest {
+		return nil, fmt.Errorf("%s: nests more than %d deep", name, deepest)
+	}
+
+	return io.NopCloser(bytes.NewReader(source)), nil
+}
+
+// depthOf counts how deep brackets of any kind nest, in strings and comments too.
+func depthOf(source []byte) int {
+	depth, deepest := 0, 0
+
+	for _, c := range source {
+		switch c {
+		case '{', '[', '<':
+			depth++
+		case '}', ']', '>':
+			depth = max(depth-1, 0)
+		}
+
+		deepest = max(deepest, depth)
+	}
+
+	return deepest
 }
 
 // closing closes what was only read from, or has said all: an error says no more.
@@ -144,4 +178,27 @@ func reason(err error) error {
 }
 
 // oneLine brings a text from outside into one line.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+func oneLine(s string) string { return visible(strings.Join(strings.Fields(s), " ")) }
+
+// visible writes out what a terminal would obey in a text from outside, or not show;
+// the ends of lines stay.
+func visible(s string) string {
+	if !strings.ContainsFunc(s, hidden) {
+		return s
+	}
+
+	var b strings.Builder
+
+	for _, r := range s {
+		if hidden(r) {
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		} else {
+			b.WriteRune(r)
+		}
+	}
+
+	return b.String()
+}
+
+func hidden(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }

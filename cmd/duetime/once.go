@@ -106,9 +106,9 @@ func explainError(err error, elapsed time.Duration, s style) string {
 
 	timeout, ok := errors.AsType[*interceptor.TimeoutError](err)
 	if !ok {
-		return head + ": " + st.Message() + "\n"
+		return head + ": " + visible(st.Message()) + "\n"
 	}
 
-	return fmt.Sprintf("%s: time used up by the %s, %s; limit %s, set by: %s\n%s\n", head,
-		s.bold(timeout.Side.String()), timeout.Phase, seconds(timeout.Limit.Round(time.Microsecond)), timeout.Level, timeout.Message())
+	return fmt.Sprintf("%s: time used up by the %s, %s; limit %s, set by: %s\n%s\n", head, s.bold(timeout.Side.String()),
+		timeout.Phase, seconds(timeout.Limit.Round(time.Microsecond)), timeout.Level, visible(timeout.Message()))
 }

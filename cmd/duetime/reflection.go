@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jhump/protoreflect/v2/grpcreflect"
@@ -41,7 +42,11 @@ func (a *app) reflectServices(
 
 	if grpcreflect.IsElementNotFoundError(err) && len(names) == 1 {
 		if all, lerr := client.ListServices(); lerr == nil {
-			return nil, noService(names[0], all)
+			if slices.Contains(all, protoreflect.FullName(names[0])) {
+				err = fmt.Errorf("service %s is listed, and not described", names[0])
+			} else {
+				return nil, noService(names[0], all)
+			}
 		}
 	}
 
@@ -58,7 +63,7 @@ func noService[S ~string](name string, there []S) error {
 		}
 	}
 
-	return fmt.Errorf("there is no service %q; these are there: %s", name, listed(names))
+	return fmt.Errorf("there is no service %q; these are there: %s", name, visible(listed(names)))
 }
 
 // isReflection tells the services that one asks from those that one asks about.
@@ -119,7 +124,7 @@ func (a *app) explainReflection(ctx context.Context, target string, err error) e
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return fmt.Errorf("%s: interrupted", target)
-	case ctx.Err() != nil:
+	case ctx.Err() != nil || code == codes.DeadlineExceeded:
 		return fmt.Errorf("%s: no answer from its reflection service within %s; see whether it runs, or %s",
 			target, seconds(a.patience), instead)
 	case code == codes.Unimplemented:
@@ -128,6 +133,8 @@ func (a *app) explainReflection(ctx context.Context, target string, err error) e
 		return fmt.Errorf("%s speaks no TLS (%s); add -plaintext", target, why)
 	case strings.Contains(why, "failed to verify certificate"):
 		return fmt.Errorf("%s: its certificate is not trusted (%s); name its authority with -cacert, or add -insecure", target, why)
+	case strings.Contains(why, "name resolver error"):
+		return fmt.Errorf("%s: no server goes by this name (%s); see whether it is written right", target, why)
 	case code == codes.Unavailable && !strings.Contains(why, "Error while dialing"):
 		return fmt.Errorf("%s hung up (%s); if it expects TLS, leave -plaintext out, if a client's certificate, give -cert and -key",
 			target, why)

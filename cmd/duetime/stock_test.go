@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
-	alphapb "google.golang.org/grpc/reflection/grpc_reflection_v1alpha" //nolint:staticcheck // old servers have no other
+	alphapb "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 )
 
 // serveWith serves what register registers, and returns where.
@@ -46,9 +46,11 @@ func serveWith(t *testing.T, register func(*grpc.Server), opts ...grpc.ServerOpt
 // services alone, with each version of reflection that such servers have.
 func TestStockServer(t *testing.T) {
 	for name, reflect := range map[string]func(*grpc.Server){
-		"both":    func(s *grpc.Server) { reflection.Register(s) },
-		"v1":      func(s *grpc.Server) { reflection.RegisterV1(s) },
-		"v1alpha": func(s *grpc.Server) { alphapb.RegisterServerReflectionServer(s, reflection.NewServer(reflection.ServerOptions{Services: s})) },
+		"both": func(s *grpc.Server) { reflection.Register(s) },
+		"v1":   func(s *grpc.Server) { reflection.RegisterV1(s) },
+		"v1alpha": func(s *grpc.Server) {
+			alphapb.RegisterServerReflectionServer(s, reflection.NewServer(reflection.ServerOptions{Services: s}))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(folder)
