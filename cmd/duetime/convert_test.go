@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -25,7 +26,11 @@ func TestConvert(t *testing.T) {
 		{"services", "whose streams are spared", exitFine, "convert dubbo/consumer.xml --proto proto"},
 		{"for machines", "the policy, the warnings and the notes", exitFine, "convert dubbo/consumer.xml -o json"},
 		{"for machines without warnings", "none is a list too", exitFine, "convert dubbo/provider.xml -o json"},
-		{"a file that is refused", "prints no policy, not even of the others", exitFindings, "convert dubbo/broken.xml dubbo/consumer.xml"},
+		{"YAML", "without a profile", exitFine, "convert dubbo/application.yml"},
+		{"YAML with a profile", "and what it says", exitFine, "convert dubbo/application.yml --profile prod"},
+		{"properties", "and a placeholder without a value", exitFine, "convert dubbo/dubbo.properties"},
+		{"all formats", "are one configuration, and what is ambiguous is left out", exitFine, "convert dubbo/consumer.xml dubbo/dubbo.properties dubbo/application.yml"},
+		{"files that are refused", "print no policy, not even of the others", exitFindings, "convert dubbo/broken.xml dubbo/consumer.xml dubbo/broken.properties"},
 		{"a file that is refused for machines", "the same", exitFindings, "convert dubbo/broken.xml -o json"},
 		{"a server that is not there", "for the services", exitFindings, "convert dubbo/consumer.xml --reflect 127.0.0.1:1 -plaintext"},
 	} {
@@ -39,13 +44,14 @@ func TestConvert(t *testing.T) {
 	}{
 		{"standard input", "with the format told", exitFine, "dubbo/provider.xml"},
 		{"standard input that is refused", "under its own name", exitFindings, "dubbo/broken.xml"},
+		{"standard input of properties", "with warnings under its own name", exitFine, "dubbo/dubbo.properties"},
 	} {
 		in, err := os.ReadFile(tt.file)
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		r.add(tt.name, tt.reason, tt.code, cliWith(t.Context(), string(in), "convert", "-", "--format", "xml"))
+		r.add(tt.name, tt.reason, tt.code, cliWith(t.Context(), string(in), "convert", "-", "--format", filepath.Ext(tt.file)[1:]))
 	}
 }
 
@@ -95,6 +101,7 @@ func TestDubboPolicies(t *testing.T) {
 		{"among others", "by their extension", exitFine, "explain -c local.json -c dubbo/provider.xml com.foo.BarService/SayHello"},
 		{"with what the file leaves open", "as for convert", exitFine, "explain -c dubbo/consumer.xml --profile prod --placeholder baz.timeout=700 --service-name com.foo.api.BazService=com.foo.BazService com.foo.BazService/Get"},
 		{"with the services", "a stream is spared", exitFine, "explain -c dubbo/consumer.xml --proto proto com.foo.BarService/Watch"},
+		{"YAML over properties", "by their extension", exitFine, "explain -c dubbo/application.yml -c dubbo/dubbo.properties com.foo.BarService/SayGoodbye --profile prod"},
 		{"check", "the warnings on standard error, and the paths in what convert prints", exitFindings, "check -c dubbo/consumer.xml -c dubbo/provider.xml --proto proto"},
 		{"check for machines", "the findings alone on standard output", exitFindings, "check -c dubbo/consumer.xml -c dubbo/provider.xml --proto proto -o json"},
 		{"problems", "with the file's own line", exitFindings, "check -c dubbo/broken.xml -c broken.json"},
