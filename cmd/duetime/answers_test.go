@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -140,4 +141,23 @@ func TestBrokenOptionsOfServer(t *testing.T) {
 	// Files are the user's own.
 	cli(t, "call", "--target", addr, "-plaintext", "--proto", "badoptions", "com.foo.BarService/SayHello").
 		want(t, exitFindings, "bar.proto:9:3: com.foo.BarService: problem: ")
+}
+
+// TestOverdue shows that an error is told apart that came when the limit was over.
+func TestOverdue(t *testing.T) {
+	for _, tt := range []struct {
+		elapsed, limit time.Duration
+		want           string
+	}{
+		{299 * time.Millisecond, 300 * time.Millisecond, ", when its limit 0.3s, set by: call, was over"},
+		{290 * time.Millisecond, 300 * time.Millisecond, ", when its limit 0.3s, set by: call, was over"},
+		{289 * time.Millisecond, 300 * time.Millisecond, ""},
+		{9 * time.Millisecond, 10 * time.Millisecond, ", when its limit 0.01s, set by: call, was over"},
+		{8 * time.Millisecond, 10 * time.Millisecond, ""},
+		{time.Hour, 0, ""},
+	} {
+		if got := overdue(tt.elapsed, tt.limit, "call"); got != tt.want {
+			t.Errorf("overdue(%v, %v) = %q, want %q", tt.elapsed, tt.limit, got, tt.want)
+		}
+	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -115,8 +114,6 @@ func TestHostileReflection(t *testing.T) {
 		}
 	}
 
-	n := 0 // of imports without an end
-
 	for name, tt := range map[string]struct {
 		answer func(*reflectpb.ServerReflectionRequest) (*reflectpb.ServerReflectionResponse, error)
 		want   string
@@ -156,18 +153,16 @@ func TestHostileReflection(t *testing.T) {
 		},
 		"imports without an end": {
 			func(req *reflectpb.ServerReflectionRequest) (*reflectpb.ServerReflectionResponse, error) {
-				if _, ok := req.GetMessageRequest().(*reflectpb.ServerReflectionRequest_ListServices); ok {
+				switch q := req.GetMessageRequest().(type) {
+				case *reflectpb.ServerReflectionRequest_ListServices:
 					return servicesAnswer(bar)
+				case *reflectpb.ServerReflectionRequest_FileByFilename:
+					return filesAnswer(encoded(t, &descriptorpb.FileDescriptorProto{
+						Name: new(q.FileByFilename), Dependency: []string{"a/" + q.FileByFilename},
+					}))
+				default:
+					return filesAnswer(encoded(t, barFile("a.proto")))
 				}
-
-				n++
-				f := barFile(fmt.Sprintf("%d.proto", n+1))
-
-				if n > 1 {
-					f.Name, f.Service, f.MessageType = new(fmt.Sprintf("%d.proto", n)), nil, nil
-				}
-
-				return filesAnswer(encoded(t, f))
 			}, "its reflection service ",
 		},
 	} {
@@ -182,7 +177,6 @@ func TestHostileReflection(t *testing.T) {
 				"call -c clean.json --target " + addr + " -plaintext com.foo.BarService/SayHello",
 				"convert dubbo/consumer.xml --reflect " + addr + " -plaintext",
 			} {
-				n = 0
 				got := impatient(t.Context(), line)
 				got.want(t, exitFindings, tt.want)
 
