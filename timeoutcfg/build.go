@@ -76,7 +76,7 @@ func (b *builder) build(m *duetimev1.TimeoutPolicy, native *duetimev1.SidePolicy
 }
 
 func (p *Policy) note(kind FindingKind, at *path, message string) {
-	p.notes = append(p.notes, Finding{Path: at.String(), Kind: kind, Message: message})
+	p.notes = append(p.notes, note{Finding: Finding{Path: at.String(), Kind: kind, Message: message}})
 }
 
 // side returns what one side sets; never nil.

@@ -56,6 +56,16 @@ type Finding struct {
 	// Published tells that Path is a place in the published part of a policy
 	// from [Merge].
 	Published bool
+	// Origin is where the part of the policy came from that has the Path. It is
+	// zero for a part without a name: [Policy.WithOrigin] gives it one.
+	Origin Origin
+}
+
+// note is a finding about what left no setting behind, in one of the policy's parts.
+type note struct {
+	Finding
+
+	part int
 }
 
 // String returns "path: kind: message".
@@ -89,10 +99,14 @@ func (p *Policy) Check(files ...protoreflect.FileDescriptor) []Finding {
 		c.shadow(scope{}, d, LevelDefault)
 	}
 
-	findings := slices.Concat(p.notes, c.findings)
-	slices.SortFunc(findings, compareFindings)
+	for _, n := range p.notes {
+		n.Origin = p.originOf(n.part)
+		c.findings = append(c.findings, n.Finding)
+	}
 
-	return findings
+	slices.SortStableFunc(c.findings, compareFindings)
+
+	return c.findings
 }
 
 type checker struct {
@@ -168,8 +182,9 @@ func (c *checker) shadow(sc scope, set setting, level Level) {
 }
 
 func (c *checker) add(kind FindingKind, at place, message string) {
-	c.findings = append(c.findings,
-		Finding{Path: at.path().String(), Kind: kind, Message: message, Published: at.published})
+	c.findings = append(c.findings, Finding{
+		Path: at.path().String(), Kind: kind, Message: message, Published: at.published, Origin: c.policy.originOf(at.part),
+	})
 }
 
 // beats returns the setting that counts before the one of the given scope and

@@ -159,6 +159,22 @@ func (b *optionsBuilder) report(p Problem) {
 	}
 }
 
+// LocateOption returns where in its .proto file the option stands that
+// [FromDescriptors] reads from a service or a method, for showing a [Finding] of
+// [Policy.Check] there. Without such an option it is the place of the service or
+// the method itself. It is the zero Position for other descriptors, and where the
+// file's descriptor tells of no positions, as that in generated code.
+func LocateOption(d protoreflect.Descriptor) Position {
+	switch d.(type) {
+	case protoreflect.ServiceDescriptor:
+		return optionPosition(d, duetimev1.E_ServiceTimeout.TypeDescriptor())
+	case protoreflect.MethodDescriptor:
+		return optionPosition(d, duetimev1.E_Timeout.TypeDescriptor())
+	default:
+		return Position{}
+	}
+}
+
 // optionPosition returns where the option stands, or else the element that it is
 // about, if the file tells.
 func optionPosition(d protoreflect.Descriptor, option protoreflect.ExtensionDescriptor) Position {

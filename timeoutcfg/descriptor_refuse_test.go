@@ -261,3 +261,34 @@ service S {
 		}
 	}
 }
+
+// TestLocateOption: an option stands where its problems are reported; what has none
+// stands where it is declared itself, and other descriptors have no options.
+func TestLocateOption(t *testing.T) {
+	t.Parallel()
+
+	file := compileProto(t, map[string]string{"x.proto": protoHead + `
+service S {
+  option (duetime.v1.service_timeout) = {unlimited: true};
+  rpc M(E) returns (E) { option (duetime.v1.timeout) = {unlimited: true}; }
+  rpc N(E) returns (E);
+}
+service T {}`}, "x.proto")[0]
+	s := file.Services().Get(0)
+
+	for _, c := range []struct {
+		d    protoreflect.Descriptor
+		want string
+	}{
+		{s, "line 7, column 3"},
+		{s.Methods().Get(0), "line 8, column 26"},
+		{s.Methods().Get(1), "line 9, column 3"},
+		{file.Services().Get(1), "line 11, column 1"},
+		{file.Messages().Get(0), "unknown position"},
+		{nil, "unknown position"},
+	} {
+		if got := timeoutcfg.LocateOption(c.d).String(); got != c.want {
+			t.Errorf("%v: %s, want %s", c.d, got, c.want)
+		}
+	}
+}

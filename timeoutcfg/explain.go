@@ -72,5 +72,5 @@ func (p *Policy) candidate(level Level, s setting, ok bool) Candidate {
 		return Candidate{Level: level}
 	}
 
-	return Candidate{Level: level, Timeout: s.timeout, Set: true, Origin: p.originOf(s)}
+	return Candidate{Level: level, Timeout: s.timeout, Set: true, Origin: p.originOf(s.place.part)}
 }

@@ -34,7 +34,7 @@ func Merge(local, published *Policy) *Policy {
 		consumer:       mergeSettings(local.consumer, published.consumer, len(local.parts)),
 		provider:       mergeSettings(local.provider, published.provider, len(local.parts)),
 		grpcJSON:       local.grpcJSON,
-		notes:          mergeNotes(local.notes, published.notes),
+		notes:          mergeNotes(local.notes, published.notes, len(local.parts)),
 		parts:          slices.Concat(local.parts, published.parts),
 	}
 
@@ -68,13 +68,15 @@ func mergeSettings(local, published settings, parts int) settings {
 	return merged
 }
 
-func mergeNotes(local, published []Finding) []Finding {
-	merged := make([]Finding, 0, len(local)+len(published))
+// mergeNotes merges as mergeSettings does.
+func mergeNotes(local, published []note, parts int) []note {
+	merged := make([]note, 0, len(local)+len(published))
 	merged = append(merged, local...)
 
-	for _, f := range published {
-		f.Published = true
-		merged = append(merged, f)
+	for _, n := range published {
+		n.Published = true
+		n.part += parts
+		merged = append(merged, n)
 	}
 
 	return merged

@@ -88,14 +88,14 @@ func (p *Policy) Origins() []Origin {
 	return slices.Clone(p.parts)
 }
 
-// originOf returns the origin that explains a setting. A part without a name is
+// originOf returns the origin of a part of the policy. A part without a name is
 // told apart by nothing that a reader would know, so it explains nothing.
-func (p *Policy) originOf(s setting) Origin {
-	if p == nil || s.place.part >= len(p.parts) || p.parts[s.place.part].Name == "" {
+func (p *Policy) originOf(part int) Origin {
+	if p == nil || part >= len(p.parts) || p.parts[part].Name == "" {
 		return Origin{}
 	}
 
-	return p.parts[s.place.part]
+	return p.parts[part]
 }
 
 // versionOf returns the version of a content.

@@ -162,3 +162,40 @@ func TestExplainOrigin(t *testing.T) {
 		}
 	}
 }
+
+// TestFindingOrigin: each finding tells which part of a policy it is about, be it a
+// setting or what set nothing, and of a part without a name it tells nothing.
+func TestFindingOrigin(t *testing.T) {
+	t.Parallel()
+
+	one := mustParse(t, `{"timeoutPolicy": {"provider": {"timeout": "1s"}, "consumer": {}}}`).WithOrigin("one")
+	two := mustParse(t, `{"timeoutPolicy": {"defaultTimeout": "2s", "provider": {}}}`).WithOrigin("two")
+	three := mustParse(t, `{"timeoutPolicy": {"consumer": {"timeout": "3s"}, "provider": {}}}`)
+
+	for name, c := range map[string]struct {
+		policy *timeoutcfg.Policy
+		want   []string
+	}{
+		"three": {timeoutcfg.Merge(timeoutcfg.Merge(one, two), three.WithOrigin("three")), []string{
+			"timeoutPolicy.consumer one", "timeoutPolicy.provider.timeout one",
+			"timeoutPolicy.defaultTimeout two", "timeoutPolicy.provider two", "timeoutPolicy.provider three",
+		}},
+		"the last without a name": {timeoutcfg.Merge(timeoutcfg.Merge(one, two), three), []string{
+			"timeoutPolicy.consumer one", "timeoutPolicy.provider.timeout one",
+			"timeoutPolicy.defaultTimeout two", "timeoutPolicy.provider two", "timeoutPolicy.provider ",
+		}},
+		"merged again": {timeoutcfg.Merge(three, timeoutcfg.Merge(one, two)), []string{
+			"timeoutPolicy.provider ", "timeoutPolicy.consumer one", "timeoutPolicy.defaultTimeout two",
+			"timeoutPolicy.provider two", "timeoutPolicy.provider.timeout one",
+		}},
+	} {
+		var got []string
+		for _, f := range c.policy.Check() {
+			got = append(got, f.Path+" "+f.Origin.Name)
+		}
+
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: findings (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -35,7 +35,10 @@ func Parse(serviceConfigJSON []byte) (*Policy, error) {
 	}
 
 	p.grpcJSON = d.forGRPC()
-	p.notes = append(p.notes, d.notes...)
+	for _, f := range d.notes {
+		p.notes = append(p.notes, note{Finding: f})
+	}
+
 	p.parts = []Origin{{Version: versionOf(serviceConfigJSON)}}
 
 	return p, nil

@@ -29,7 +29,7 @@ type Policy struct {
 	grpcJSON string
 
 	// What Check tells of things that left no setting behind.
-	notes []Finding
+	notes []note
 
 	// Where it came from; several after Merge. A place names one by its index.
 	parts []Origin

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 )
@@ -18,10 +19,13 @@ type app struct {
 	env      func(string) string
 	columns  func(w io.Writer) (n int, terminal bool) // how wide a terminal w is
 	format   format
+	patience time.Duration // with what no policy is about: a server's reflection, a pipe's writer
 }
 
+const usualPatience = 10 * time.Second
+
 func newApp(in io.Reader, out, errOut io.Writer) *app {
-	return &app{in: in, out: out, err: errOut, env: os.Getenv, columns: columnsOf, format: formatText}
+	return &app{in: in, out: out, err: errOut, env: os.Getenv, columns: columnsOf, format: formatText, patience: usualPatience}
 }
 
 // columnsOf tells how wide the terminal is that w writes to, if it does.

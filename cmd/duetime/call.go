@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/duetime/duetime/interceptor"
-	"github.com/duetime/duetime/timeoutcfg"
 )
 
 func newCallCommand(a *app) *cobra.Command {
@@ -39,7 +38,8 @@ as in the other commands. A file whose name is a number is written with its fold
 -d takes one JSON message, or several in a row for a method whose client streams;
 -d @ reads them from standard input. Without -d an empty message is sent.
 
-Without a policy a unary call has the default limit of 1s. Flags for TLS are grpcurl's.
+Timeouts that the service has as options in its .proto file are obeyed, below those of
+the policy. Without either a unary call has the default limit of 1s. Flags for TLS are grpcurl's.
 
 Exit codes: 0 all calls were answered well, 1 some were not, 2 a wrong command line.`,
 		Example: `  duetime call -c policy.json --target localhost:50051 -plaintext \
@@ -67,6 +67,7 @@ Exit codes: 0 all calls were answered well, 1 some were not, 2 a wrong command l
 	flags.StringVarP(&c.data, "data", "d", "", "the request as `JSON`; @ reads standard input")
 	flags.StringArrayVarP(&c.headers, "header", "H", nil, "`'NAME: VALUE'` to send as metadata; may be given again")
 	flags.StringVar(&c.timeout, "timeout", "", "a limit before that of any policy (level call): `DURATION` such as 300ms, or unlimited")
+	c.dubbo.add(flags)
 	c.schema.add(flags)
 	c.dial.add(flags)
 
@@ -82,6 +83,7 @@ type callCommand struct {
 	data    string
 	headers []string
 	timeout string
+	dubbo   dubboFlags
 	schema  schemaFlags
 	dial    dialFlags
 }
@@ -126,7 +128,7 @@ func (c *callCommand) run(ctx context.Context, name string) error {
 		return errors.New("-n and --concurrency are 1 or more")
 	}
 
-	policies, bad, err := c.readPolicies(c.configs.files)
+	policies, bad, err := c.readPolicies(ctx, c.configs.files, &c.dubbo)
 	if err != nil {
 		return err
 	}
@@ -135,7 +137,7 @@ func (c *callCommand) run(ctx context.Context, name string) error {
 		return c.refuse(bad)
 	}
 
-	cl, err := c.caller(ctx, method, mergePolicies(policies))
+	cl, err := c.caller(ctx, method, policies)
 	if err != nil {
 		return err
 	}
@@ -149,7 +151,7 @@ func (c *callCommand) run(ctx context.Context, name string) error {
 }
 
 // caller connects to the target.
-func (c *callCommand) caller(ctx context.Context, name methodName, policy *timeoutcfg.Policy) (*caller, error) {
+func (c *callCommand) caller(ctx context.Context, name methodName, policies []namedPolicy) (*caller, error) {
 	headers, err := parseHeaders(c.headers)
 	if err != nil {
 		return nil, err
@@ -160,7 +162,7 @@ func (c *callCommand) caller(ctx context.Context, name methodName, policy *timeo
 		return nil, err
 	}
 
-	opts, err := c.dial.options(c.app)
+	opts, err := c.dial.options(ctx, c.app)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +173,7 @@ func (c *callCommand) caller(ctx context.Context, name methodName, policy *timeo
 	}
 
 	if sc == nil {
-		if sc, err = reflectServices(ctx, c.target, opts, headers, name.service); err != nil {
+		if sc, err = c.reflectServices(ctx, c.target, opts, headers, name.service); err != nil {
 			return nil, err
 		}
 	}
@@ -181,12 +183,17 @@ func (c *callCommand) caller(ctx context.Context, name methodName, policy *timeo
 		return nil, err
 	}
 
-	requests, err := c.requests(sc, method)
+	requests, err := c.requests(ctx, sc, method)
 	if err != nil {
 		return nil, err
 	}
 
-	timeouts := interceptor.New(policy, interceptor.WithLogger(c.logger()))
+	policies, err = c.described(policies, sc)
+	if err != nil {
+		return nil, err
+	}
+
+	timeouts := interceptor.New(mergePolicies(policies), interceptor.WithLogger(c.logger()))
 
 	conn, err := grpc.NewClient(c.target, append(opts, timeouts.DialOptions()...)...)
 	if err != nil {
@@ -197,6 +204,32 @@ func (c *callCommand) caller(ctx context.Context, name methodName, policy *timeo
 		conn: conn, timeouts: timeouts, target: c.target, method: method, types: sc.types(),
 		requests: requests, headers: headers, opts: limit, written: c.timeout,
 	}, nil
+}
+
+// described settles the policies. Mistakes in the options of a server's own services
+// do not keep anybody from calling it.
+func (c *callCommand) described(policies []namedPolicy, sc *schema) ([]namedPolicy, error) {
+	policies, bad, err := c.settleDubbo(policies, &c.dubbo, sc)
+	if err != nil {
+		return nil, err
+	}
+
+	if len(bad) > 0 {
+		return nil, c.refuse(bad)
+	}
+
+	all, bad := withOptions(policies, sc)
+
+	switch {
+	case len(bad) == 0:
+		return all, nil
+	case c.schema.given():
+		return nil, c.refuse(bad)
+	default:
+		c.complain(bad.text(c.styleFor(c.err)) + c.target + ": the timeouts in its options are not obeyed\n")
+
+		return policies, nil
+	}
 }
 
 // callOptions returns what --timeout says.

@@ -32,6 +32,7 @@ func TestCall(t *testing.T) {
 		{"no request", "is an empty one", exitFine, []string{"greeter.v1.GreeterService.SayHello"}},
 		{"a header", "reaches the server", exitFine, []string{"greeter.v1.GreeterService/SayHello", "-H", "Greeting: Good morning"}},
 		{"an answer for machines", "with the limit that it had", exitFine, []string{"greeter.v1.GreeterService/SayHello", "-d", `{"name": "x"}`, "-o", "json"}},
+		{"a limit of the service's own", "from its options, which the policy says nothing against", exitFindings, []string{"greeter.v1.GreeterService/SayGoodbye", "-o", "json"}},
 		{"an error", "the server's own words", exitFindings, []string{"greeter.v1.GreeterService/SayHello", "-d", `{"name": "nobody"}`}},
 		{"an error for machines", "on standard output too", exitFindings, []string{"greeter.v1.GreeterService/SayHello", "-d", `{"name": "nobody"}`, "-o", "json"}},
 		{"out of time", "whose fault, and who set the limit", exitFindings, []string{"greeter.v1.GreeterService/SayHello", "-d", `{"name": "slow"}`}},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -11,7 +10,7 @@ import (
 func newCheckCommand(a *app) *cobra.Command {
 	c := &checkCommand{app: a}
 	cmd := &cobra.Command{
-		Use:   "check -c policy.json [--proto DIR | --descriptor-set FILE | --reflect HOST:PORT]",
+		Use:   "check [-c policy.json] [--proto DIR | --descriptor-set FILE | --reflect HOST:PORT]",
 		Short: "Find what is wrong with a policy, or hardly meant",
 		Long: `Find what is wrong with a policy, each with its file, line and column and what to
 write instead; and what is legal but hardly meant:
@@ -23,7 +22,12 @@ write instead; and what is legal but hardly meant:
   retry                             gRPC's retryPolicy can never help under this limit
 
 Names and streams are known only with the services at hand: --proto, --descriptor-set
-or --reflect.
+or --reflect. What the services say of themselves, option (duetime.v1.timeout) and
+option (duetime.v1.service_timeout) in their .proto files, is the provider's word below
+all policies, and is looked at too; then -c may be left out.
+
+-c takes Dubbo's files too, as in duetime explain; what duetime convert warns of goes to
+standard error and is no finding.
 
 Exit codes: 0 nothing found, 1 something found, 2 a wrong command line.`,
 		Example: `  duetime check -c policy.json
@@ -34,15 +38,16 @@ Exit codes: 0 nothing found, 1 something found, 2 a wrong command line.`,
   # ... or a server that runs
   duetime check -c policy.json --reflect localhost:50051 -plaintext
 
+  # Are the options in the .proto files right?
+  duetime check --proto ./proto
+
   # For a script
   duetime check -c policy.json --descriptor-set services.binpb -o json | jq '.findings[].message'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
-	configFlag(cmd, &c.files)
-	c.schema.add(cmd.Flags())
-	cmd.Flags().StringVar(&c.reflect, "reflect", "", "`HOST:PORT` of a server with reflection that has the services")
-	c.dial.add(cmd.Flags())
+	c.policies.add(cmd.Flags())
+	c.services.add(cmd.Flags())
 
 	return cmd
 }
@@ -50,26 +55,40 @@ Exit codes: 0 nothing found, 1 something found, 2 a wrong command line.`,
 type checkCommand struct {
 	*app
 
-	files   []string
-	schema  schemaFlags
-	reflect string
-	dial    dialFlags
+	policies policyFlags
+	services serviceFlags
 }
 
 func (c *checkCommand) run(ctx context.Context) error {
-	if err := demandPolicy(c.files); err != nil {
+	if err := demandPolicy(c.policies.files, &c.services); err != nil {
 		return err
 	}
 
-	policies, found, err := c.readPolicies(c.files)
+	policies, found, err := c.readPolicies(ctx, c.policies.files, &c.policies.dubbo)
 	if err != nil {
 		return err
 	}
 
+	var (
+		sc      *schema
+		options bool
+	)
+
 	if len(found) == 0 {
-		sc, err := c.services(ctx)
-		if err != nil {
+		if sc, err = c.services.read(ctx, c.app); err != nil {
 			return err
+		}
+
+		if policies, found, err = c.settle(policies, &c.policies.dubbo, sc); err != nil {
+			return err
+		}
+
+		options = len(found) > 0 || len(policies) > len(c.policies.files)
+	}
+
+	if len(found) == 0 {
+		if len(policies) == 0 {
+			return errNoOptions
 		}
 
 		found = findings(policies, sc)
@@ -79,34 +98,11 @@ func (c *checkCommand) run(ctx context.Context) error {
 		}
 	}
 
-	return c.report(found)
+	return c.report(found, options)
 }
 
-// services returns nil if none are to be known.
-func (c *checkCommand) services(ctx context.Context) (*schema, error) {
-	sc, err := c.schema.read(ctx, c.app)
-
-	switch {
-	case err != nil:
-		return nil, err
-	case c.reflect == "" && c.dial != (dialFlags{}):
-		return nil, errors.New("the flags for TLS are for --reflect, which is missing")
-	case c.reflect == "":
-		return sc, nil
-	case sc != nil:
-		return nil, errors.New("--reflect describes the services, and so does --proto or --descriptor-set; leave one out")
-	}
-
-	opts, err := c.dial.options(c.app)
-	if err != nil {
-		return nil, err
-	}
-
-	return reflectServices(ctx, c.reflect, opts, nil)
-}
-
-// report prints what was found.
-func (c *checkCommand) report(found problems) error {
+// report prints what was found. options says whether the services had some.
+func (c *checkCommand) report(found problems, options bool) error {
 	if c.format == formatJSON {
 		if found == nil {
 			found = problems{} // none is a list too
@@ -120,7 +116,17 @@ func (c *checkCommand) report(found problems) error {
 			return err
 		}
 
-		c.complain(fmt.Sprintf("%s in %s\n", count(len(found), "finding"), count(len(c.files), "file")))
+		places := count(len(c.policies.files), "file")
+
+		switch {
+		case len(c.policies.files) == 0:
+			places = "proto options"
+		case options:
+			places += " and proto options"
+		}
+
+		c.complain(dubboPaths(found))
+		c.complain(fmt.Sprintf("%s in %s\n", count(len(found), "finding"), places))
 	}
 
 	if len(found) > 0 {

@@ -41,6 +41,13 @@ func TestCheck(t *testing.T) {
 		{"retries", "that never happen, or that gRPC refuses", exitFindings, "check -c retries.json"},
 		{"retries of known methods", "the longest limit among them counts", exitFindings, "check -c retries.json --proto proto"},
 		{"retries of one known method", "are enough", exitFine, "check -c retries-longest.json --proto proto"},
+		{"options", "what they say is looked at too", exitFindings, "check --proto options"},
+		{"options for machines", "with their place in the file", exitFindings, "check --proto options -o json"},
+		{"options that a policy overrides", "are no finding: that is what policies are for", exitFindings, "check -c local.json --proto options"},
+		{"shorter than an option", "the provider's own statement", exitFindings, "check -c shorter.json --proto options"},
+		{"problems of options", "all of them, as compilers write them", exitFindings, "check -c clean.json --proto badoptions"},
+		{"problems of options for machines", "the same, for scripts", exitFindings, "check --proto badoptions -o json"},
+		{"three files", "each finding with its own file", exitFindings, "check -c clean.json -c typo2.json -c typo3.json --proto proto"},
 		{"sources that do not compile", "each with its place", exitFindings, "check -c clean.json --proto badproto"},
 		{"a descriptor set that is none", "says how to make one", exitFindings, "check -c clean.json --descriptor-set clean.json"},
 	} {

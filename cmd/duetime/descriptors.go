@@ -34,6 +34,9 @@ func (s *schemaFlags) add(flags *pflag.FlagSet) {
 		"`FILE` with the services' descriptors, from buf build -o or protoc -o --include_imports")
 }
 
+// given tells whether a flag names files.
+func (s *schemaFlags) given() bool { return s.protos != "" || s.descriptors != "" }
+
 // schema is the description of services.
 type schema struct {
 	files []protoreflect.FileDescriptor // those asked for, without what they import
@@ -48,7 +51,7 @@ func (s *schemaFlags) read(ctx context.Context, a *app) (*schema, error) {
 	case s.protos != "":
 		return s.compile(ctx)
 	case s.descriptors != "":
-		return s.readSet(a)
+		return s.readSet(ctx, a)
 	case len(s.imports) > 0:
 		return nil, errors.New("--import-path is for --proto, which is missing")
 	default:
@@ -80,8 +83,9 @@ func (s *schemaFlags) compile(ctx context.Context) (*schema, error) {
 	var found problems
 
 	compiler := protocompile.Compiler{
+		SourceInfoMode: protocompile.SourceInfoStandard, // where the options stand
 		Resolver: protocompile.CompositeResolver{
-			&protocompile.SourceResolver{ImportPaths: imports},
+			&protocompile.SourceResolver{ImportPaths: imports, Accessor: openSource},
 			protocompile.ResolverFunc(linkedIn), // duetime's own options, and protobuf's well-known files
 		},
 		Reporter: reporter.NewReporter(func(err reporter.ErrorWithPos) error {
@@ -161,8 +165,8 @@ func linkedIn(path string) (protocompile.SearchResult, error) {
 }
 
 // readSet reads a FileDescriptorSet.
-func (s *schemaFlags) readSet(a *app) (*schema, error) {
-	data, err := a.readFile(s.descriptors, "a descriptor set, from buf build -o or protoc -o --include_imports")
+func (s *schemaFlags) readSet(ctx context.Context, a *app) (*schema, error) {
+	data, err := a.readFile(ctx, s.descriptors, "a descriptor set, from buf build -o or protoc -o --include_imports")
 	if err != nil {
 		return nil, err
 	}
@@ -249,4 +253,32 @@ func (s *schema) services() []protoreflect.ServiceDescriptor {
 	})
 
 	return all
+}
+
+// linked finds what this program is linked with and others may lack: protobuf's
+// well-known files and duetime's options, and nothing else, lest a service is found
+// that the server does not have.
+type linked struct{}
+
+func isCommon(path string) bool {
+	return strings.HasPrefix(path, "google/protobuf/") || strings.HasPrefix(path, "duetime/v1/")
+}
+
+// FindFileByPath and FindDescriptorByName make it a resolver.
+func (linked) FindFileByPath(path string) (protoreflect.FileDescriptor, error) {
+	if !isCommon(path) {
+		return nil, protoregistry.NotFound
+	}
+
+	return protoregistry.GlobalFiles.FindFileByPath(path)
+}
+
+// FindDescriptorByName finds what stands in those files.
+func (linked) FindDescriptorByName(name protoreflect.FullName) (protoreflect.Descriptor, error) {
+	d, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
+	if err != nil || !isCommon(d.ParentFile().Path()) {
+		return nil, protoregistry.NotFound
+	}
+
+	return d, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -31,7 +32,7 @@ func (d *dialFlags) add(flags *pflag.FlagSet) {
 }
 
 // options returns what gRPC needs to know of the flags.
-func (d *dialFlags) options(a *app) ([]grpc.DialOption, error) {
+func (d *dialFlags) options(ctx context.Context, a *app) ([]grpc.DialOption, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func (d *dialFlags) options(a *app) ([]grpc.DialOption, error) {
 		return append(opts, grpc.WithTransportCredentials(insecure.NewCredentials())), nil
 	}
 
-	config, err := d.tls(a)
+	config, err := d.tls(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +85,7 @@ func (d *dialFlags) check() error {
 	}
 }
 
-func (d *dialFlags) tls(a *app) (*tls.Config, error) {
+func (d *dialFlags) tls(ctx context.Context, a *app) (*tls.Config, error) {
 	config := &tls.Config{
 		ServerName:         d.servername,
 		InsecureSkipVerify: d.insecure, //nolint:gosec // that is what the flag says
@@ -92,7 +93,7 @@ func (d *dialFlags) tls(a *app) (*tls.Config, error) {
 	}
 
 	if d.cacert != "" {
-		pem, err := a.readFile(d.cacert, "certificates in PEM")
+		pem, err := a.readFile(ctx, d.cacert, "certificates in PEM")
 		if err != nil {
 			return nil, err
 		}

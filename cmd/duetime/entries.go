@@ -11,15 +11,18 @@ import (
 // entry is a limit, or a retry policy, as a file has it: the policy itself does not
 // tell where its settings stand.
 type entry struct {
-	file  string
-	path  string // in the JSON
-	scope methodName
-	level timeoutcfg.Level
-	limit time.Duration // 0: unlimited
-	says  bool          // whether it says a limit at all
-	retry *retryPolicy  // gRPC's, of a methodConfig entry
+	file   string
+	path   string // in the JSON; of an option: the name of the service or method
+	line   int    // of an option; 0: not known (yet)
+	column int
+	scope  methodName
+	level  timeoutcfg.Level
+	limit  time.Duration // 0: unlimited
+	says   bool          // whether it says a limit at all
+	retry  *retryPolicy  // gRPC's, of a methodConfig entry
 
 	native bool // gRPC's own methodConfig, not timeoutPolicy's
+	option bool // an option in a .proto file
 }
 
 // value writes the limit of the entry.
@@ -71,6 +74,10 @@ func (l limitWords) limit() (limit time.Duration, says bool) {
 // entriesOf lists what a file says, in an order in which the first one counts where
 // two are about the same.
 func entriesOf(p namedPolicy) []entry {
+	if p.services != nil {
+		return optionEntries(p)
+	}
+
 	var config serviceConfig
 	if err := json.Unmarshal(p.text, &config); err != nil {
 		return nil // a kind of value that only gRPC minds
@@ -142,11 +149,42 @@ func levelOf(scope methodName, consumer bool) timeoutcfg.Level {
 	return level
 }
 
-// settler finds the entry that set a limit.
-type settler []entry
+// settler finds entries. A file may have a hundred thousand.
+type settler struct {
+	entries []entry
+	settled map[settledBy]int // the first that sets a limit there
+	native  map[methodName]bool
+	options map[string]int // by the name of what they are on
+}
+
+type settledBy struct {
+	level timeoutcfg.Level
+	scope methodName
+}
+
+func newSettler(entries []entry) *settler {
+	s := &settler{entries: entries, settled: map[settledBy]int{}, native: map[methodName]bool{}, options: map[string]int{}}
+
+	for i, e := range entries {
+		at := settledBy{e.level, e.scope}
+		if _, before := s.settled[at]; e.says && !before {
+			s.settled[at] = i
+		}
+
+		if e.native {
+			s.native[e.scope] = true
+		}
+
+		if e.option {
+			s.options[e.path] = i
+		}
+	}
+
+	return s
+}
 
 // at returns the entry of the level that is about the method.
-func (s settler) at(level timeoutcfg.Level, method methodName) (entry, bool) {
+func (s *settler) at(level timeoutcfg.Level, method methodName) (entry, bool) {
 	switch level {
 	case timeoutcfg.LevelConsumerMethod, timeoutcfg.LevelProviderMethod:
 	case timeoutcfg.LevelConsumerService, timeoutcfg.LevelProviderService:
@@ -155,11 +193,24 @@ func (s settler) at(level timeoutcfg.Level, method methodName) (entry, bool) {
 		method = methodName{}
 	}
 
-	for _, e := range s {
-		if e.says && e.level == level && e.scope == method {
-			return e, true
-		}
+	if i, ok := s.settled[settledBy{level, method}]; ok {
+		return s.entries[i], true
 	}
 
 	return entry{}, false
+}
+
+// option returns the option on the service or method of that name, which has one.
+func (s *settler) option(name string) entry { return s.entries[s.options[name]] }
+
+// closest returns the scope of gRPC's own entry for a method. The methods of an
+// entry hide the service's, whatever they set.
+func (s *settler) closest(name methodName) methodName {
+	for _, scope := range []methodName{name, {service: name.service}} {
+		if s.native[scope] {
+			return scope
+		}
+	}
+
+	return methodName{}
 }

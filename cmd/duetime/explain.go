@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,10 +13,13 @@ import (
 )
 
 func newExplainCommand(a *app) *cobra.Command {
-	var files []string
+	var (
+		policies policyFlags
+		services serviceFlags
+	)
 
 	cmd := &cobra.Command{
-		Use:   "explain -c policy.json /package.Service/Method",
+		Use:   "explain [-c policy.json] [--proto DIR | --descriptor-set FILE | --reflect HOST:PORT] /package.Service/Method",
 		Short: "Tell what limit a method gets, and who says so",
 		Long: `Tell what limit a method gets: what every level of the policy says, in order of
 precedence, and which of them wins.
@@ -25,34 +29,44 @@ goes before large, and the consumer before the provider at the same scope. gRPC'
 methodConfig timeouts are the provider's.
 
 Given several times, -c merges: the first file is the program's own policy, what comes
-after it is what a resolver published. Where both set the same level, the first wins.`,
+after it is what a resolver published. Where both set the same level, the first wins.
+
+A file that ends in .xml, .properties, .yml or .yaml is one of Dubbo's. Each -c is a
+policy of its own, of Dubbo's files too: those that make one configuration together
+become one policy with duetime convert. Warnings about them go to standard error.
+
+With --proto, --descriptor-set or --reflect the timeouts count too that the service has
+as options in its own .proto file, option (duetime.v1.timeout) and option
+(duetime.v1.service_timeout): as the provider's, below what any policy says at the same
+level. Then -c may be left out.`,
 		Example: `  duetime explain -c policy.json /com.foo.BarService/SayHello
 
   # The program's own policy over a published one
   duetime explain -c local.json -c published.json com.foo.BarService/SayHello
 
+  # What a Dubbo client's own file says, over that of the service
+  duetime explain -c consumer.xml -c provider.xml --profile prod com.foo.BarService/SayHello
+
+  # With what the service says of itself
+  duetime explain -c policy.json --reflect localhost:50051 -plaintext com.foo.BarService/SayHello
+
   # For a script
   duetime explain -c policy.json com.foo.BarService/SayHello -o json | jq -r .timeout`,
 		Args: oneMethod,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.explain(files, args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.explain(cmd.Context(), &policies, &services, args[0])
 		},
 	}
-	configFlag(cmd, &files)
+	policies.add(cmd.Flags())
+	services.add(cmd.Flags())
 
 	return cmd
 }
 
-// configFlag adds -c.
-func configFlag(cmd *cobra.Command, files *[]string) {
-	cmd.Flags().StringArrayVarP(files, "config", "c", nil,
-		"policy `FILE`: a service config in JSON; - reads standard input;\n"+
-			"given again: what is published, below the first")
-}
-
-// demandPolicy is for commands that cannot do without one.
-func demandPolicy(files []string) error {
-	if len(files) == 0 {
+// demandPolicy is for commands that cannot do without one. Services may have
+// options that make one.
+func demandPolicy(files []string, services *serviceFlags) error {
+	if len(files) == 0 && !services.given() {
 		return errors.New("the policy is missing; write -c policy.json")
 	}
 
@@ -71,8 +85,8 @@ func oneMethod(_ *cobra.Command, args []string) error {
 	}
 }
 
-func (a *app) explain(files []string, name string) error {
-	if err := demandPolicy(files); err != nil {
+func (a *app) explain(ctx context.Context, flags *policyFlags, services *serviceFlags, name string) error {
+	if err := demandPolicy(flags.files, services); err != nil {
 		return err
 	}
 
@@ -81,7 +95,7 @@ func (a *app) explain(files []string, name string) error {
 		return err
 	}
 
-	policies, bad, err := a.readPolicies(files)
+	policies, bad, err := a.readPolicies(ctx, flags.files, &flags.dubbo)
 	if err != nil {
 		return err
 	}
@@ -90,12 +104,42 @@ func (a *app) explain(files []string, name string) error {
 		return a.refuse(bad)
 	}
 
+	policies, bad, err = a.described(ctx, policies, flags, services, method)
+
+	switch {
+	case err != nil:
+		return err
+	case len(bad) > 0:
+		return a.refuse(bad)
+	case len(policies) == 0:
+		return errNoOptions
+	}
+
 	e := explain(policies, method)
 	if a.format == formatJSON {
 		return a.printJSON(e)
 	}
 
 	return a.print(e.text(a.styleFor(a.out)))
+}
+
+// described settles the policies with the service that the method is of, if it is
+// described, and then refuses a method that is not there.
+func (a *app) described(
+	ctx context.Context, policies []namedPolicy, flags *policyFlags, services *serviceFlags, method methodName,
+) ([]namedPolicy, problems, error) {
+	sc, err := services.read(ctx, a, method.service)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	if sc != nil {
+		if _, err := sc.method(method); err != nil {
+			return nil, nil, err
+		}
+	}
+
+	return a.settle(policies, &flags.dubbo, sc)
 }
 
 // explanation is what explain prints; its JSON is for machines.
@@ -112,8 +156,7 @@ type candidate struct {
 	Timeout string `json:"timeout,omitempty"` // none where nobody says anything
 	Set     bool   `json:"set"`
 	Wins    bool   `json:"wins"`
-
-	from string // the file that says so
+	From    string `json:"from,omitempty"` // the file that says so, or the option
 }
 
 func explain(policies []namedPolicy, method methodName) explanation {
@@ -123,7 +166,7 @@ func explain(policies []namedPolicy, method methodName) explanation {
 	e := explanation{Method: full, Timeout: limitText(r.Timeout), Level: r.Level.String()}
 
 	for _, c := range merged.Explain(full) {
-		said := candidate{Level: c.Level.String(), Set: c.Set, Wins: c.Wins, from: c.Origin.Name}
+		said := candidate{Level: c.Level.String(), Set: c.Set, Wins: c.Wins, From: placeOf(policies, c, method)}
 		if c.Set || c.Level == timeoutcfg.LevelDefault {
 			said.Timeout = limitText(c.Timeout)
 		}
@@ -140,7 +183,7 @@ func (e explanation) text(s style) string {
 	rows = append(rows, []string{"LEVEL", "SAYS", "FROM"})
 
 	for _, c := range e.Candidates {
-		row := []string{c.Level, c.Timeout, c.from}
+		row := []string{c.Level, c.Timeout, c.From}
 
 		switch {
 		case c.Timeout == "":

@@ -27,6 +27,11 @@ func TestExplain(t *testing.T) {
 		{"three files", "the first that says something counts", "explain -c default.json -c local.json -c policy.json com.foo.BarService/SayHello"},
 		{"for machines", "the keys that scripts rely on", "explain -c local.json -c policy.json com.foo.BarService/SayHello -o json"},
 		{"unlimited for machines", "a word, as in a policy", "explain -c policy.json com.foo.BarService/Watch -o json"},
+		{"options", "below the policy at the same level, and before what is about more", "explain -c local.json --proto options com.foo.BarService/SayHello"},
+		{"an option gives way", "to gRPC's own timeout of the same service", "explain -c policy.json --proto options com.foo.BarService/SayGoodbye"},
+		{"options alone", "no policy is needed", "explain --proto options com.foo.BarService/Chat"},
+		{"options for machines", "with their place", "explain --proto options com.foo.BarService/Watch -o json"},
+		{"no options", "nothing changes", "explain -c policy.json --proto plain com.foo.BarService/SayGoodbye"},
 	} {
 		r.add(tt.name, tt.reason, exitFine, cli(t, strings.Fields(tt.line)...))
 	}
@@ -34,6 +39,7 @@ func TestExplain(t *testing.T) {
 	for _, tt := range []struct{ name, reason, line string }{
 		{"problems", "a policy that cannot be read explains nothing", "explain -c broken.json com.foo.BarService/SayHello"},
 		{"problems of the second file", "each with its file", "explain -c policy.json -c broken.json com.foo.BarService/SayHello"},
+		{"problems of options", "each with its file, line and column", "explain --proto badoptions com.foo.BarService/SayHello"},
 	} {
 		r.add(tt.name, tt.reason, exitFindings, cli(t, strings.Fields(tt.line)...))
 	}
@@ -56,7 +62,7 @@ func TestExplainKeys(t *testing.T) {
 	want := map[string]any{
 		"method": "/com.foo.BarService/SayHello", "timeout": "3s", "level": "consumer method",
 		"candidates": []any{
-			map[string]any{"level": "consumer method", "timeout": "3s", "set": true, "wins": true},
+			map[string]any{"level": "consumer method", "timeout": "3s", "set": true, "wins": true, "from": "policy.json"},
 			map[string]any{"level": "provider method", "set": false, "wins": false},
 		},
 	}

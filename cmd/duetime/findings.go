@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -19,21 +20,32 @@ const (
 // findings looks for what is legal in the policies and hardly meant. Without a
 // schema it tells what follows from the policies alone.
 func findings(policies []namedPolicy, sc *schema) problems {
-	entries := make(settler, 0, len(policies))
+	entries := make([]entry, 0, len(policies))
 	for _, p := range policies {
 		entries = append(entries, entriesOf(p)...)
 	}
 
-	c := &checker{merged: mergePolicies(policies), entries: entries, services: sc.services()}
+	c := &checker{
+		merged: mergePolicies(policies), entries: newSettler(entries),
+		services: sc.services(), named: map[string][]protoreflect.ServiceDescriptor{},
+	}
+	for _, s := range c.services {
+		c.named[string(s.FullName())] = []protoreflect.ServiceDescriptor{s}
+	}
+
 	c.policyFindings(policies, sc)
 	c.shorter()
 	c.streams()
 	c.retries()
 	c.locate(policies)
 
-	order := make([]string, len(policies))
-	for i, p := range policies {
-		order[i] = p.file
+	order := make([]string, 0, len(policies)+len(entries))
+	for _, p := range policies {
+		order = append(order, p.file)
+	}
+
+	for _, e := range entries {
+		order = append(order, e.file) // those of options
 	}
 
 	c.found.sort(order)
@@ -43,37 +55,41 @@ func findings(policies []namedPolicy, sc *schema) problems {
 
 type checker struct {
 	merged   *timeoutcfg.Policy
-	entries  settler
+	entries  *settler
 	services []protoreflect.ServiceDescriptor // none: not known
+	named    map[string][]protoreflect.ServiceDescriptor
 	found    problems
 }
 
 func (c *checker) add(at entry, kind, message, advice string) {
-	c.found = append(c.found, problem{File: at.file, Path: at.path, Kind: kind, Message: message, Advice: advice})
+	c.found = append(c.found, problem{
+		File: at.file, Line: at.line, Column: at.column, Path: at.path, Kind: kind, Message: message, Advice: advice,
+	})
 }
 
-// policyFindings takes over what the policies themselves tell. Of several, each is
-// looked at over those before it.
+// policyFindings takes over what the policies themselves tell. Options are looked at
+// by themselves: that a policy counts before them is what policies are for, and no
+// mistake of those who wrote the options for everybody.
 func (c *checker) policyFindings(policies []namedPolicy, sc *schema) {
 	var files []protoreflect.FileDescriptor
 	if sc != nil {
 		files = sc.files
 	}
 
-	take := func(p namedPolicy, found []timeoutcfg.Finding, published bool) {
-		for _, f := range found {
-			if f.Published == published {
-				c.found = append(c.found, problem{File: p.file, Path: f.Path, Kind: f.Kind.String(), Message: f.Message})
-			}
+	for _, f := range c.merged.Check(files...) {
+		if f.Origin.Name != optionsOrigin {
+			c.add(entry{file: f.Origin.Name, path: f.Path}, f.Kind.String(), f.Message, "")
 		}
 	}
 
-	// What the first one says may count for nothing because of what was published.
-	take(policies[0], c.merged.Check(files...), false)
+	for _, p := range policies {
+		if p.services == nil {
+			continue
+		}
 
-	for i, p := range policies[1:] {
-		before := mergePolicies(policies[:i+1])
-		take(p, timeoutcfg.Merge(before, p.Policy).Check(files...), true)
+		for _, f := range p.Check(files...) {
+			c.add(c.entries.option(f.Path), f.Kind.String(), f.Message, "")
+		}
 	}
 }
 
@@ -81,9 +97,9 @@ func (c *checker) policyFindings(policies []namedPolicy, sc *schema) {
 // method or service. What the provider says of everything is no statement about a
 // method.
 func (c *checker) shorter() {
-	for _, e := range c.entries {
+	for _, e := range c.entries.entries {
 		provider, ok := c.provider(e)
-		if !ok || e.limit == 0 || provider.limit != 0 && provider.limit <= e.limit {
+		if !ok || e.limit == 0 || provider.limit != 0 && provider.limit <= e.limit || !c.known(e.scope) {
 			continue
 		}
 
@@ -96,6 +112,17 @@ func (c *checker) shorter() {
 			fmt.Sprintf("the consumer gives up after %s, the provider %s (%s)", e.value(), allows, place(provider, e.file)),
 			"allow as much, or leave the limit to the provider")
 	}
+}
+
+// known tells whether a method is one that there is, as far as that can be told.
+func (c *checker) known(name methodName) bool {
+	if name.method == "" || len(c.services) == 0 {
+		return true
+	}
+
+	return slices.ContainsFunc(c.named[name.service], func(s protoreflect.ServiceDescriptor) bool {
+		return s.Methods().ByName(protoreflect.Name(name.method)) != nil
+	})
 }
 
 // provider returns what the provider says where a consumer's entry counts.
@@ -121,11 +148,14 @@ func (c *checker) provider(e entry) (entry, bool) {
 
 // place names an entry for somebody who looks into the given file.
 func place(e entry, from string) string {
-	if e.file == from {
+	switch {
+	case e.option:
+		return "option of " + e.path + " in " + e.spot()
+	case e.file == from:
 		return e.path
+	default:
+		return e.path + " in " + e.file
 	}
-
-	return e.path + " in " + e.file
 }
 
 // streams finds limits for more than one method that would end streams.
@@ -158,10 +188,13 @@ func (c *checker) streams() {
 
 	for _, e := range order {
 		first, _ := parseMethod(ends[e][0])
-		c.add(e, kindStreams,
-			fmt.Sprintf("the limit bounds streams too: after %s it ends %s", e.value(), listed(ends[e])),
-			fmt.Sprintf(`exempt a stream with an entry of its own: {"name": [{"service": %q, "method": %q}], "unlimited": true}`,
-				first.service, first.method))
+		advice := fmt.Sprintf(`exempt a stream with an entry of its own: {"name": [{"service": %q, "method": %q}], "unlimited": true}`,
+			first.service, first.method)
+		if e.option {
+			advice = "exempt a stream with an option of its own: option (duetime.v1.timeout) = {unlimited: true};"
+		}
+
+		c.add(e, kindStreams, fmt.Sprintf("the limit bounds streams too: after %s it ends %s", e.value(), listed(ends[e])), advice)
 	}
 }
 
@@ -179,12 +212,20 @@ func listed(names []string) string {
 // locate finds the line and the column of each path.
 func (c *checker) locate(policies []namedPolicy) {
 	for _, p := range policies {
+		if p.services != nil || p.content != nil {
+			continue // found already, or not to be found: the path is in the text that was made of the file
+		}
+
 		var paths []string
 
 		for _, f := range c.found {
 			if f.File == p.file {
 				paths = append(paths, f.Path)
 			}
+		}
+
+		if len(paths) == 0 {
+			continue
 		}
 
 		positions := timeoutcfg.Locate(p.text, paths...)

@@ -141,7 +141,7 @@ func TestHelp(t *testing.T) {
 	r.add("duetime", "the program teaches itself", exitFine, cli(t, "--help"))
 	r.add("no command", "which is no question: the help, and exit code 2", exitUsage, cli(t))
 
-	for _, command := range []string{"explain", "check", "call", "version"} {
+	for _, command := range []string{"explain", "check", "call", "convert", "version"} {
 		r.add(command, "with examples to copy", exitFine, cli(t, command, "--help"))
 	}
 }
@@ -165,6 +165,24 @@ func TestWrongUsage(t *testing.T) {
 		{"a flag that is none", "explain --config p.json --verbose a.B/C"},
 		{"a format that is none", "explain -c clean.json -o yaml a.B/C"},
 		{"no policy", "explain a.B/C"},
+		{"no policy and no options", "explain --proto plain com.foo.BarService/SayHello"},
+		{"no policy and no options to check", "check --proto plain"},
+		{"a method that the services lack", "explain -c clean.json --proto options com.foo.BarService/sayHello"},
+		{"a service that is not there", "explain -c clean.json --proto options com.foo.FooService/SayHello"},
+		{"a server and flags of none", "explain -c clean.json -plaintext com.foo.BarService/SayHello"},
+		{"nothing to convert", "convert"},
+		{"a format that cannot be known", "convert -"},
+		{"an extension that tells nothing", "convert clean.json"},
+		{"a format of Dubbo's that is none", "convert - --format toml"},
+		{"a format that is known", "convert dubbo/consumer.xml --format xml"},
+		{"standard input twice", "convert - - --format xml"},
+		{"a file to convert that is not there", "convert absent.xml"},
+		{"a folder to convert", "convert dubbo --format xml"},
+		{"a placeholder without a value", "convert dubbo/consumer.xml --placeholder bar.timeout"},
+		{"a placeholder without a name", "explain -c dubbo/consumer.xml --placeholder =3 a.B/C"},
+		{"a service that no .proto can have", "convert dubbo/consumer.xml --service-name com.foo.BarService=/bar"},
+		{"a method that no .proto can have", "convert dubbo/consumer.xml --method-name sayHello=say-hello"},
+		{"a profile without files of Dubbo's", "check -c clean.json --profile prod"},
 		{"no method", "explain -c clean.json"},
 		{"two methods", "explain -c clean.json a.B/C a.B/D"},
 		{"a method without a service", "explain -c clean.json SayHello"},

@@ -43,7 +43,8 @@ func (c *callCommand) once(ctx context.Context, cl *caller) error {
 			return perr
 		}
 	} else if err != nil {
-		c.complain(explainError(err, elapsed, c.styleFor(c.err)))
+		limit, level := cl.limit()
+		c.complain(explainError(err, elapsed, overdue(elapsed, limit, level), c.styleFor(c.err)))
 	}
 
 	if err != nil {
@@ -99,16 +100,27 @@ func resultOf(cl *caller, answers []json.RawMessage, elapsed time.Duration, err 
 	return r
 }
 
+// overdue tells of a limit that was over, or almost, when a call failed. The server
+// knows the limit too, and what it says when it notices first is up to it: it may be
+// any error.
+func overdue(elapsed, limit time.Duration, level string) string {
+	if limit == 0 || elapsed < limit-min(limit/10, 10*time.Millisecond) {
+		return ""
+	}
+
+	return ", when its limit " + seconds(limit) + ", set by: " + level + ", was over"
+}
+
 // explainError says what became of a call that was not answered well.
-func explainError(err error, elapsed time.Duration, s style) string {
+func explainError(err error, elapsed time.Duration, overdue string, s style) string {
 	st := status.Convert(err)
 	head := s.red(st.Code().String()) + " after " + seconds(elapsed.Round(time.Millisecond))
 
 	timeout, ok := errors.AsType[*interceptor.TimeoutError](err)
 	if !ok {
-		return head + ": " + st.Message() + "\n"
+		return head + overdue + ": " + visible(st.Message()) + "\n"
 	}
 
-	return fmt.Sprintf("%s: time used up by the %s, %s; limit %s, set by: %s\n%s\n", head,
-		s.bold(timeout.Side.String()), timeout.Phase, seconds(timeout.Limit.Round(time.Microsecond)), timeout.Level, timeout.Message())
+	return fmt.Sprintf("%s: time used up by the %s, %s; limit %s, set by: %s\n%s\n", head, s.bold(timeout.Side.String()),
+		timeout.Phase, seconds(timeout.Limit.Round(time.Microsecond)), timeout.Level, visible(timeout.Message()))
 }

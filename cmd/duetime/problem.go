@@ -12,7 +12,7 @@ import (
 
 // problem is one thing that is wrong with a file, or hardly meant in it.
 type problem struct {
-	File string `json:"file"`
+	File string `json:"file,omitempty"` // none: of no one file
 	// Line and Column count from 1; 0: the file as a whole.
 	Line    int    `json:"line,omitempty"`
 	Column  int    `json:"column,omitempty"`
@@ -38,8 +38,13 @@ func problemsOf(file string, err error) problems {
 
 	found := make(problems, len(bad.Problems))
 	for i, p := range bad.Problems {
+		place := file
+		if p.File != "" { // of an option
+			place = p.File
+		}
+
 		found[i] = problem{
-			File: file, Line: p.Position.Line, Column: p.Position.Column,
+			File: place, Line: p.Position.Line, Column: p.Position.Column,
 			Path: p.Path, Kind: kindProblem, Message: p.Reason, Advice: p.Advice,
 		}
 	}
@@ -61,7 +66,11 @@ func (p problem) styled(s style) string {
 		place += ":" + strconv.Itoa(p.Column)
 	}
 
-	text := s.bold(place+":") + " "
+	text := ""
+	if place != "" {
+		text = s.bold(place+":") + " "
+	}
+
 	if p.Path != "" {
 		text += p.Path + ": "
 	}
@@ -93,9 +102,14 @@ func (ps problems) text(s style) string {
 // sort puts what is in one file into the order of its text. The files stay in
 // theirs.
 func (ps problems) sort(files []string) {
+	rank := map[string]int{}
+	for i, file := range slices.Backward(files) {
+		rank[file] = i // its first
+	}
+
 	slices.SortStableFunc(ps, func(a, b problem) int {
 		return cmp.Or(
-			cmp.Compare(slices.Index(files, a.File), slices.Index(files, b.File)),
+			cmp.Compare(rank[a.File], rank[b.File]),
 			cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/jhump/protoreflect/v2/grpcreflect"
 	"google.golang.org/grpc"
@@ -16,13 +16,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// reflectionTime bounds the questions to a server's reflection service. They are
-// not what is measured, and no policy is about them.
-const reflectionTime = 10 * time.Second
-
 // reflectServices asks a server for the services that it has: all, or those named.
 // It uses a connection of its own, without a policy.
-func reflectServices(
+func (a *app) reflectServices(
 	ctx context.Context, target string, opts []grpc.DialOption, headers metadata.MD, names ...string,
 ) (*schema, error) {
 	conn, err := grpc.NewClient(target, opts...)
@@ -31,10 +27,12 @@ func reflectServices(
 	}
 	defer closing(conn)
 
-	ctx, cancel := context.WithTimeout(metadata.NewOutgoingContext(ctx, headers), reflectionTime)
+	ctx, cancel := context.WithTimeout(metadata.NewOutgoingContext(ctx, headers), a.patience)
 	defer cancel()
 
-	client := grpcreflect.NewClientAuto(ctx, conn)
+	// Many servers lack files that others of theirs import, mostly those of options.
+	client := grpcreflect.NewClientAuto(ctx, conn,
+		grpcreflect.WithAllowMissingFileDescriptors(), grpcreflect.WithFallbackResolvers(linked{}, protoregistry.GlobalTypes))
 	defer client.Reset()
 
 	sc, err := readServices(client, names)
@@ -44,11 +42,15 @@ func reflectServices(
 
 	if grpcreflect.IsElementNotFoundError(err) && len(names) == 1 {
 		if all, lerr := client.ListServices(); lerr == nil {
-			return nil, noService(names[0], all)
+			if slices.Contains(all, protoreflect.FullName(names[0])) {
+				err = fmt.Errorf("service %s is listed, and not described", names[0])
+			} else {
+				return nil, noService(names[0], all)
+			}
 		}
 	}
 
-	return nil, failure{explainReflection(ctx, target, err)}
+	return nil, failure{a.explainReflection(ctx, target, err)}
 }
 
 // noService tells of a service that is not there, and of those that are.
@@ -61,7 +63,7 @@ func noService[S ~string](name string, there []S) error {
 		}
 	}
 
-	return fmt.Errorf("there is no service %q; these are there: %s", name, listed(names))
+	return fmt.Errorf("there is no service %q; these are there: %s", name, visible(listed(names)))
 }
 
 // isReflection tells the services that one asks from those that one asks about.
@@ -85,7 +87,7 @@ func readServices(client *grpcreflect.Client, names []string) (*schema, error) {
 	seen := map[string]bool{}
 
 	for _, name := range services {
-		if isReflection(name) {
+		if len(names) == 0 && isReflection(name) {
 			continue
 		}
 
@@ -108,7 +110,7 @@ func readServices(client *grpcreflect.Client, names []string) (*schema, error) {
 }
 
 // explainReflection says what to do when a server could not be asked.
-func explainReflection(ctx context.Context, target string, err error) error {
+func (a *app) explainReflection(ctx context.Context, target string, err error) error {
 	why := oneLine(err.Error())
 	code := codes.Unknown
 
@@ -122,15 +124,17 @@ func explainReflection(ctx context.Context, target string, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return fmt.Errorf("%s: interrupted", target)
-	case ctx.Err() != nil:
+	case ctx.Err() != nil || code == codes.DeadlineExceeded:
 		return fmt.Errorf("%s: no answer from its reflection service within %s; see whether it runs, or %s",
-			target, seconds(reflectionTime), instead)
+			target, seconds(a.patience), instead)
 	case code == codes.Unimplemented:
 		return fmt.Errorf("%s has no reflection service (%s); %s", target, why, instead)
 	case strings.Contains(why, "first record does not look like a TLS handshake"):
 		return fmt.Errorf("%s speaks no TLS (%s); add -plaintext", target, why)
 	case strings.Contains(why, "failed to verify certificate"):
 		return fmt.Errorf("%s: its certificate is not trusted (%s); name its authority with -cacert, or add -insecure", target, why)
+	case strings.Contains(why, "name resolver error"):
+		return fmt.Errorf("%s: no server goes by this name (%s); see whether it is written right", target, why)
 	case code == codes.Unavailable && !strings.Contains(why, "Error while dialing"):
 		return fmt.Errorf("%s hung up (%s); if it expects TLS, leave -plaintext out, if a client's certificate, give -cert and -key",
 			target, why)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,12 +19,12 @@ import (
 func (s *schema) types() *dynamicpb.Types { return dynamicpb.NewTypes(s.known) }
 
 // requests reads the messages that -d gives.
-func (c *callCommand) requests(sc *schema, method protoreflect.MethodDescriptor) ([]proto.Message, error) {
+func (c *callCommand) requests(ctx context.Context, sc *schema, method protoreflect.MethodDescriptor) ([]proto.Message, error) {
 	text := []byte(c.data)
 
 	if c.data == "@" {
 		var err error
-		if text, err = readAll(c.in, standardInput); err != nil {
+		if text, err = c.readInput(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -100,7 +100,7 @@ func (r *retryPolicy) onlyExpiries() bool {
 func (c *checker) retries() {
 	seen := map[string]bool{}
 
-	for _, e := range c.entries {
+	for _, e := range c.entries.entries {
 		if e.retry == nil {
 			continue
 		}
@@ -190,13 +190,14 @@ func (c *checker) methodsOf(scope methodName) []methodName {
 
 	var methods []methodName
 
-	for _, service := range c.services {
-		if scope.service != "" && scope.service != string(service.FullName()) {
-			continue
-		}
+	services := c.services
+	if scope.service != "" {
+		services = c.named[scope.service]
+	}
 
+	for _, service := range services {
 		for i := range service.Methods().Len() {
-			if name := nameOf(service.Methods().Get(i)); c.closest(name) == scope {
+			if name := nameOf(service.Methods().Get(i)); c.entries.closest(name) == scope {
 				methods = append(methods, name)
 			}
 		}
@@ -212,27 +213,6 @@ func (c *checker) methodsOf(scope methodName) []methodName {
 	}
 
 	return []methodName{{service: scope.service, method: "AnyOtherMethod"}}
-}
-
-// closest returns the scope of gRPC's own entry for a method. The methods of an
-// entry hide the service's, whatever they set.
-func (c *checker) closest(name methodName) methodName {
-	best := methodName{}
-
-	for _, e := range c.entries {
-		if !e.native {
-			continue
-		}
-
-		switch e.scope {
-		case name:
-			return name
-		case methodName{service: name.service}:
-			best = e.scope
-		}
-	}
-
-	return best
 }
 
 // nameOf returns the name of a method.

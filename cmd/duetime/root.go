@@ -13,8 +13,8 @@ func newRootCommand(a *app) *cobra.Command {
 		Use:   "duetime",
 		Short: "Ask and check the timeouts of gRPC methods, and call methods under them",
 		Long: `duetime tells what time limit a gRPC method gets and who set it, finds the mistakes
-in a timeout policy, and calls methods under a policy to show how long they really
-take.
+in a timeout policy, makes policies of Dubbo's configuration files, and calls methods
+under a policy to show how long they really take.
 
 A policy stands in a gRPC service config (JSON) under the key "timeoutPolicy":
 
@@ -28,6 +28,9 @@ Colours appear on a terminal only, and never when NO_COLOR is set.`,
 
   # What is wrong with the policy, given the services that there really are?
   duetime check -c policy.json --reflect localhost:50051 -plaintext
+
+  # What do the timeouts in Dubbo's files come to?
+  duetime convert dubbo.xml > policy.json
 
   # A thousand real calls, twenty at a time
   duetime call -c policy.json --target localhost:50051 -plaintext \
@@ -46,7 +49,7 @@ Colours appear on a terminal only, and never when NO_COLOR is set.`,
 	root.PersistentFlags().VarP(&a.format, "output", "o", "what to print: for people, or for machines")
 	complete(root, "output", string(formatText), string(formatJSON))
 
-	root.AddCommand(newExplainCommand(a), newCheckCommand(a), newCallCommand(a), newVersionCommand(a))
+	root.AddCommand(newExplainCommand(a), newCheckCommand(a), newCallCommand(a), newConvertCommand(a), newVersionCommand(a))
 
 	return root
 }
