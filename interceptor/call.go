@@ -24,10 +24,11 @@ type call struct {
 	method   string
 	typ      interceptors.GRPCType
 	conn     *grpc.ClientConn // nil for an in-process channel
-	start    time.Time
-	limit    limit // guarded by handout.open where there is one, until it is settled
+	limit    limit            // guarded by handout.open where there is one, until it is settled
 	handout  *handout
 	seen     sightings
+
+	followers *follower // of the handout's end, beside its first; guarded by its mu
 
 	onParentEnded func() // parentEnded, which the next call has too
 
@@ -60,18 +61,18 @@ func (c *call) endingNow() *ending {
 func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.GRPCType, conn *grpc.ClientConn, o *callOptions) *call {
 	policy, undecided := t.policies.of(conn)
 	undecided = undecided && o.limit == nil && !outranks(policy.Resolve(method).Level)
-	h := &handout{callContext: callContext{parent: ctx, rare: o.rare(undecided), done: make(chan struct{})}}
+	h := &handout{parent: ctx, rare: o.rare(undecided), done: make(chan struct{})}
 	c := t.idle.take()
 	c.id = futuremap.NextID()
 	c.timeouts = t
 	c.method = method
 	c.typ = typ
 	c.conn = conn
-	c.start = time.Now()
+	c.seen.start = time.Now()
 	c.handout, h.call = h, c
-	c.seen.start, c.seen.mu = c.start, &h.mu
+	c.seen.mu = &h.mu
 	deadline, hasDeadline := ctx.Deadline()
-	c.limit = c.limitBy(policy, o.limit, deadline, hasDeadline)
+	c.decide(&c.limit, policy, o.limit, deadline, hasDeadline)
 	h.deadline = c.limit.at
 	if undecided {
 		h.rare.open = &openLimit{call: c, local: policy, deadline: deadline, hasDeadline: hasDeadline}
@@ -81,8 +82,8 @@ func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.
 	return c
 }
 
-// limitBy returns the call's limit under a policy.
-func (c *call) limitBy(policy *timeoutcfg.Policy, own *callLimit, deadline time.Time, hasDeadline bool) limit {
+// decide makes l the call's limit under a policy.
+func (c *call) decide(l *limit, policy *timeoutcfg.Policy, own *callLimit, deadline time.Time, hasDeadline bool) {
 	resolved, written := policy.Resolve(c.method), true
 	if resolved.Level == timeoutcfg.LevelDefault {
 		_, written = policy.Default()
@@ -90,7 +91,7 @@ func (c *call) limitBy(policy *timeoutcfg.Policy, own *callLimit, deadline time.
 	if !written && c.typ != interceptors.Unary {
 		resolved.Timeout = 0 // a default that nobody wrote must not kill a watch
 	}
-	return decideLimit(c.start, resolved, written, own, deadline, hasDeadline)
+	l.decide(c.seen.start, resolved, written, own, deadline, hasDeadline)
 }
 
 // messageHeaderSize is the length of the header before each message. For an empty
@@ -100,7 +101,7 @@ const messageHeaderSize = 5
 // begin puts the call in flight: from here on exactly one event completes it. The
 // function that it returns undoes the tie to the caller's context.
 func (c *call) begin() (release func() bool) {
-	c.timeouts.calls.Register(&c.inFlight, c.id, c.handout, c.start, c.limit.had)
+	c.timeouts.calls.Register(&c.inFlight, c.id, c.handout, c.seen.start, c.limit.had)
 	if open := c.handout.rare.openLimit(); open != nil {
 		c.timeouts.policies.await(open, c.target())
 	}
@@ -175,7 +176,7 @@ func (c *call) expire() {
 	e := c.endingNow()
 	if !c.limit.exists() || e.at.Before(c.limit.at) {
 		// The caller's context had a deadline that it did not tell.
-		e.limit = limit{at: e.at, had: e.at.Sub(c.start), level: timeoutcfg.LevelContext}
+		e.limit = limit{at: e.at, had: e.at.Sub(c.seen.start), level: timeoutcfg.LevelContext}
 	}
 	e.seen.discountStall(e)
 	e.network = e.seen.networkAt(false)
@@ -234,7 +235,7 @@ func (h *handout) snapshot() (Call, bool) {
 	c, limit := h.call, h.call.limitNow()
 	shown := Call{
 		ID: c.id, Method: c.method, Type: c.typ, Target: c.target(),
-		Start: c.start, Limit: limit.had, Level: limit.level,
+		Start: c.seen.start, Limit: limit.had, Level: limit.level,
 	}
 	seen := s.read()
 	shown.Sent, shown.Attempts, shown.Local, shown.Remote = seen.sent, seen.begun(), seen.local, seen.remote

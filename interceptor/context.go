@@ -2,12 +2,10 @@ package interceptor
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// callContext is the context of one call. The standard library has none that would
+// A handout is the context of its call. The standard library has none that would
 // do: the cause of the deadline, a *TimeoutError, exists only when the call's timer
 // has run, and a context that is cancelled with a cause says Canceled, where gRPC and
 // everybody else expects DeadlineExceeded. So this one has no timer; whoever
@@ -18,17 +16,7 @@ import (
 // in) costs a goroutine until its end, since there the library does not look for
 // AfterFunc. That a context of the library's own kind stood between, which both could
 // follow, would cost each call 400 bytes.
-type callContext struct {
-	parent   context.Context
-	deadline time.Time // zero: none but the parent's
-	rare     *rare     // what few calls have; nil: none of it
-	done     chan struct{}
-	outcome  atomic.Pointer[outcome] // nil until the end
-
-	mu    sync.Mutex
-	first func()    // guarded by mu; follows the end, as most calls have one that does; nil: none does
-	more  *follower // guarded by mu
-}
+var _ context.Context = (*handout)(nil)
 
 // outcome is how a call's context has ended.
 type outcome struct {
@@ -47,23 +35,23 @@ var canceled = outcome{err: context.Canceled} //nolint:gochecknoglobals // it is
 
 // Deadline returns the call's limit, or the parent's deadline where the call has
 // none of its own.
-func (c *callContext) Deadline() (time.Time, bool) {
-	deadline := c.deadline
-	if open := c.rare.openLimit(); open != nil {
+func (h *handout) Deadline() (time.Time, bool) {
+	deadline := h.deadline
+	if open := h.rare.openLimit(); open != nil {
 		deadline = open.settle()
 	}
 	if deadline.IsZero() {
-		return c.parent.Deadline()
+		return h.parent.Deadline()
 	}
 	return deadline, true
 }
 
 // Done returns a channel that is closed when the call's future is completed.
-func (c *callContext) Done() <-chan struct{} { return c.done }
+func (h *handout) Done() <-chan struct{} { return h.done }
 
 // Err returns nil until the call's future is completed.
-func (c *callContext) Err() error {
-	if o := c.outcome.Load(); o != nil {
+func (h *handout) Err() error {
+	if o := h.outcome.Load(); o != nil {
 		return o.err
 	}
 	return nil
@@ -71,44 +59,45 @@ func (c *callContext) Err() error {
 
 // Value returns the parent's value. After an expiry, context.Cause finds the cause
 // through it.
-func (c *callContext) Value(key any) any {
-	if o := c.outcome.Load(); o != nil && o.cause != nil {
+func (h *handout) Value(key any) any {
+	if o := h.outcome.Load(); o != nil && o.cause != nil {
 		return o.cause.Value(key)
 	}
-	return c.parent.Value(key)
+	return h.parent.Value(key)
 }
 
-// AfterFunc runs f at the end, on the goroutine that ends c: the context package
-// asks for it when it makes a context of c, and its f ends that one. (After the end f
+// AfterFunc runs f at the end, on the goroutine that ends h: the context package
+// asks for it when it makes a context of h, and its f ends that one. (After the end f
 // runs on a goroutine of its own, as with the package's own AfterFunc.) stop reports
 // whether it kept f from running. It does not for the first one, gRPC's as a rule: that
 // would take an object for each call, and ending a context that has ended does nothing.
-func (c *callContext) AfterFunc(f func()) (stop func() bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (h *handout) AfterFunc(f func()) (stop func() bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	switch {
-	case c.outcome.Load() != nil:
+	case h.outcome.Load() != nil:
 		go f()
 		return neverStops
-	case c.first == nil:
-		c.first = f
+	case h.first == nil:
+		h.first = f
 		return neverStops
 	default:
-		another := &follower{run: f, next: c.more}
-		c.more = another
-		return func() bool { return c.unfollow(another) }
+		// Before the end there is the call.
+		another := &follower{run: f, next: h.call.followers}
+		h.call.followers = another
+		return func() bool { return h.unfollow(another) }
 	}
 }
 
 func neverStops() bool { return false }
 
-func (c *callContext) unfollow(f *follower) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.outcome.Load() != nil {
+func (h *handout) unfollow(f *follower) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.outcome.Load() != nil {
 		return false
 	}
-	for at := &c.more; *at != nil; at = &(*at).next {
+	for at := &h.call.followers; *at != nil; at = &(*at).next {
 		if *at == f {
 			*at = f.next
 			return true
@@ -119,25 +108,25 @@ func (c *callContext) unfollow(f *follower) bool {
 
 // end ends the context with err. The first end counts. A cause other than nil is
 // what context.Cause returns from then on.
-func (c *callContext) end(err, cause error) {
+func (h *handout) end(err, cause error) {
 	o := &canceled
 	if cause != nil || err != context.Canceled { //nolint:errorlint // another error, even one that wraps it, is to be returned as it is
 		o = &outcome{err: err}
 	}
 	if cause != nil {
 		// context.Cause looks for the nearest context of the library's own kind.
-		holder, cancel := context.WithCancelCause(context.WithoutCancel(c.parent))
+		holder, cancel := context.WithCancelCause(context.WithoutCancel(h.parent))
 		cancel(cause)
 		o.cause = holder
 	}
-	if !c.outcome.CompareAndSwap(nil, o) {
+	if !h.outcome.CompareAndSwap(nil, o) {
 		return
 	}
-	close(c.done)
-	c.mu.Lock()
-	first, more := c.first, c.more
-	c.first, c.more = nil, nil
-	c.mu.Unlock()
+	close(h.done)
+	h.mu.Lock()
+	first, more := h.first, h.call.followers
+	h.first, h.call.followers = nil, nil
+	h.mu.Unlock()
 	if first != nil {
 		first()
 	}

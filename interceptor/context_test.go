@@ -12,8 +12,8 @@ import (
 
 type contextKey struct{}
 
-func newCallContext(parent context.Context, deadline time.Time) (*callContext, context.Context) {
-	c := &callContext{parent: parent, deadline: deadline, done: make(chan struct{})}
+func newCallContext(parent context.Context, deadline time.Time) (*handout, context.Context) {
+	c := &handout{parent: parent, deadline: deadline, done: make(chan struct{}), call: new(call)}
 	return c, c
 }
 

@@ -63,7 +63,7 @@ func (c *call) explain(e *ending, ev evidence, cause error) *TimeoutError {
 		Phase:    phase,
 		Limit:    e.limit.had,
 		Level:    e.limit.level,
-		Start:    c.start,
+		Start:    c.seen.start,
 		Sent:     e.seen.sent,
 		End:      e.at,
 		ByTimer:  true,
@@ -75,8 +75,8 @@ func (c *call) explain(e *ending, ev evidence, cause error) *TimeoutError {
 	}
 	if e.limit.exists() {
 		due := e.limit.at
-		if e.limit.known.After(due) {
-			due = e.limit.known
+		if known := c.seen.start.Add(e.limit.knownAfter); known.After(due) {
+			due = known
 		}
 		te.Late = max(e.at.Sub(due), 0)
 	}
@@ -171,7 +171,7 @@ func (c *call) evidenceAfter(e *ending, after *sighting) evidence {
 // notStarted explains a call that began without any time left.
 func (c *call) notStarted() *TimeoutError {
 	c.awaitCaller()
-	te := c.explain(&ending{at: c.start, limit: c.limit}, evidence{}, context.DeadlineExceeded)
+	te := c.explain(&ending{at: c.seen.start, limit: c.limit}, evidence{}, context.DeadlineExceeded)
 	te.Late = 0 // no timer was to run
 	te.notes.safeToRetry = true
 	return te
@@ -220,8 +220,8 @@ func (c *call) exceededEarly(err error) *TimeoutError {
 	e := c.answered
 	ev := c.evidenceAfter(e, &e.seen)
 	spoke := e.seen.spoke() && status.Code(err) == codes.DeadlineExceeded
-	own := c.limit.exists() && reached(c.limit.at, c.start, e.at, spoke)
-	below := !own && (!spoke || c.lowered(e.seen.deadline) && reached(e.seen.deadline, c.start, e.at, spoke))
+	own := c.limit.exists() && reached(c.limit.at, c.seen.start, e.at, spoke)
+	below := !own && (!spoke || c.lowered(e.seen.deadline) && reached(e.seen.deadline, c.seen.start, e.at, spoke))
 	if own {
 		c.awaitCaller()
 	}

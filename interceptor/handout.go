@@ -1,6 +1,11 @@
 package interceptor
 
 import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/mem"
@@ -16,19 +21,29 @@ import (
 // When the call is over, the witnesses still do what gRPC needs them for, but have
 // nobody to tell.
 type handout struct {
-	callContext
+	parent   context.Context
+	deadline time.Time // zero: none but the parent's
+	rare     *rare     // what few calls have; nil: none of it
+	done     chan struct{}
+	outcome  atomic.Pointer[outcome] // nil until the end
 
-	call     *call // guarded by mu; nil once the call is over
-	lastByte lastByte
+	mu    sync.Mutex
+	first func() // guarded by mu; follows the end, as most calls have one that does; nil: none does
+	call  *call  // guarded by mu; nil once the call is over, which is after its end
 
 	// In place of slices, which would take an object each: the first message where it
-	// is in one buffer, and the options of a call to which its user gave none.
-	buffers [3]mem.Buffer
-	options [4]grpc.CallOption
+	// is in one buffer, and the options where there is one of the user's at most, as
+	// generated code gives one.
+	lastByte lastByte
+	buffers  [3]mem.Buffer
+	options  [ourOptions + 1]grpc.CallOption
 
 	// trailer is for gRPC to write and for the finishWitness to read, and nobody else.
 	trailer metadata.MD
 }
+
+// ourOptions is the number of options that the witnesses take.
+const ourOptions = 4
 
 // rare is what the handouts of few calls have. A nil rare has none of it.
 type rare struct {
@@ -83,8 +98,8 @@ func (h *handout) witnessed() *sightings {
 // the user's that embeds gRPC's) overrides ours and not the other way round.
 func (h *handout) optionsAmong(opts []grpc.CallOption, o *callOptions, onFinish func(error)) []grpc.CallOption {
 	all := h.options[:0]
-	if len(opts) > 0 {
-		all = make([]grpc.CallOption, 0, len(opts)+len(h.options))
+	if len(opts)+ourOptions > len(h.options) {
+		all = make([]grpc.CallOption, 0, len(opts)+ourOptions)
 	}
 	for i := range len(opts) + 1 {
 		if i == o.codecEnd && h.rare.hasCodec() {

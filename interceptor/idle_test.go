@@ -13,7 +13,7 @@ import (
 func TestNextCallKnowsNothing(t *testing.T) {
 	t.Parallel()
 	written := map[string]bool{
-		"id": true, "timeouts": true, "method": true, "typ": true, "conn": true, "start": true, "limit": true,
+		"id": true, "timeouts": true, "method": true, "typ": true, "conn": true, "limit": true,
 		"seen.retained": true, "seen.unary": true, "seen.start": true,
 		"inFlight":      true, // when the call is registered
 		"onParentEnded": true, // the object's own

@@ -43,43 +43,38 @@ type limit struct {
 	policy    timeoutcfg.Resolution
 	policyCut bool
 
-	// known is when the limit became known, where that was after the call's start: no
-	// timer could run for it before.
-	known time.Time
+	// knownAfter is how long after the call's start the limit became known: no timer
+	// could run for it before.
+	knownAfter time.Duration
 }
 
-// decideLimit settles the limit of a call that began at start. resolved is the
-// policy's word, and written tells that somebody wrote it: a deadline in the
+// decide settles the limit of a call that began at start. resolved is the policy's
+// word, and written tells that somebody wrote it: a deadline in the
 // caller's context takes the place of a default that nobody wrote.
-func decideLimit(
+func (l *limit) decide(
 	start time.Time, resolved timeoutcfg.Resolution, written bool, own *callLimit,
 	deadline time.Time, hasDeadline bool,
-) limit {
+) {
 	unlimited := resolved.Timeout == 0
 	if own != nil {
 		resolved = timeoutcfg.Resolution{Timeout: max(own.timeout, 0), Level: timeoutcfg.LevelCall}
 		unlimited, written = own.unlimited, true
 	}
-	var l limit
+	*l = limit{level: resolved.Level}
 	if !unlimited {
-		l = limit{at: start.Add(resolved.Timeout), had: resolved.Timeout}
+		l.at, l.had = start.Add(resolved.Timeout), resolved.Timeout
 	}
-	l.level = resolved.Level
-	switch {
-	case !hasDeadline:
-	case !written:
-		l = limit{at: deadline, had: max(deadline.Sub(start), 0), level: timeoutcfg.LevelContext}
-	case unlimited || deadline.Before(l.at):
-		l = limit{
-			at: deadline, had: max(deadline.Sub(start), 0), level: timeoutcfg.LevelContext,
-			policy: resolved, policyCut: true,
-		}
+	if !hasDeadline || written && !unlimited && !deadline.Before(l.at) {
+		return
 	}
-	return l
+	l.at, l.had, l.level = deadline, max(deadline.Sub(start), 0), timeoutcfg.LevelContext
+	if written {
+		l.policy, l.policyCut = resolved, true
+	}
 }
 
 // exists reports whether the call has a limit at all.
-func (l limit) exists() bool { return !l.at.IsZero() }
+func (l *limit) exists() bool { return !l.at.IsZero() }
 
 // left reports whether there is time for the call at all.
-func (l limit) left() bool { return !l.exists() || l.had > 0 }
+func (l *limit) left() bool { return !l.exists() || l.had > 0 }

@@ -71,7 +71,8 @@ func TestDecideLimit(t *testing.T) {
 			if tt.deadline != nil {
 				deadline = start.Add(*tt.deadline)
 			}
-			got := decideLimit(start, tt.policy, tt.written, tt.own, deadline, tt.deadline != nil)
+			var got limit
+			got.decide(start, tt.policy, tt.written, tt.own, deadline, tt.deadline != nil)
 			if got.had != tt.want || got.level != tt.level || got.exists() == tt.never {
 				t.Errorf("limit %v by %v, exists %v; want %v by %v, exists %v", got.had, got.level, got.exists(), tt.want, tt.level, !tt.never)
 			}

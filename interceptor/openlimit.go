@@ -31,7 +31,10 @@ func outranks(level timeoutcfg.Level) bool { return level >= timeoutcfg.LevelCon
 // decide decides the limit by what was published, unless it is decided or its time
 // is up.
 func (l *openLimit) decide(published *timeoutcfg.Policy) {
-	if c := l.call; l.replace(c.limitBy(timeoutcfg.Merge(l.local, published), nil, l.deadline, l.hasDeadline)) {
+	c := l.call
+	var anew limit
+	c.decide(&anew, timeoutcfg.Merge(l.local, published), nil, l.deadline, l.hasDeadline)
+	if l.replace(anew) {
 		c.timeouts.calls.Expire(&c.inFlight)
 	}
 }
@@ -48,9 +51,10 @@ func (l *openLimit) replace(anew limit) (up bool) {
 	c := l.call
 	left := time.Duration(0)
 	if anew.exists() {
-		anew.known = time.Now()
-		up = !anew.known.Before(anew.at)
-		left = max(anew.at.Sub(anew.known), 1)
+		now := time.Now()
+		anew.knownAfter = now.Sub(c.seen.start)
+		up = !now.Before(anew.at)
+		left = max(anew.at.Sub(now), 1)
 	}
 	if !c.timeouts.calls.Reset(&c.inFlight, left) {
 		return false

@@ -52,7 +52,7 @@ func attempted(t *testing.T, text string) (*call, transport) {
 
 // bareCall returns a call that is in no table.
 func bareCall() *call {
-	h := &handout{callContext: callContext{rare: &rare{codec: wholeBytes{textCodec{}}}}}
+	h := &handout{rare: &rare{codec: wholeBytes{textCodec{}}}}
 	h.call = &call{timeouts: &Timeouts{}, handout: h}
 	h.call.seen.start, h.call.seen.mu = time.Now(), &h.mu
 	return h.call
