@@ -1,6 +1,7 @@
 package timeoutcfg
 
 import (
+	"maps"
 	"strconv"
 	"time"
 
@@ -81,7 +82,16 @@ func (p *Policy) note(kind FindingKind, at *path, message string) {
 
 // side returns what one side sets; never nil.
 func (b *builder) side(p *Policy, m *duetimev1.SidePolicy, sec section) settings {
-	set := settings{}
+	names := 1
+	for _, entry := range m.GetMethodConfig() {
+		names += len(entry.GetName())
+	}
+
+	// Where each name stands first. Those where nothing is set are taken out in the
+	// end: a second map, of the names, would take as long to fill as this one.
+	set := make(settings, names)
+	unset := 0
+
 	if m == nil {
 		return set
 	}
@@ -89,12 +99,8 @@ func (b *builder) side(p *Policy, m *duetimev1.SidePolicy, sec section) settings
 	at := sec.path()
 	b.unknownFields(m, at)
 
-	// Where each name stands first, be anything set there or not.
-	named := make(map[scope]place, len(m.GetMethodConfig()))
-
 	if timeout, ok := b.limit(m, at); ok {
 		own := place{section: sec, own: true, unlimited: m.GetTimeout() == nil}
-		named[scope{}] = own
 		set[scope{}] = setting{timeout: timeout, place: own}
 	} else if sec != sectionNative && len(m.GetMethodConfig()) == 0 {
 		p.note(Useless, at, "the side sets nothing")
@@ -115,22 +121,29 @@ func (b *builder) side(p *Policy, m *duetimev1.SidePolicy, sec section) settings
 		names := at.member(keyName)
 
 		for j, name := range entry.GetName() {
-			sc, good := b.name(name, names.element(j), named)
+			sc, good := b.name(name, names.element(j), set)
 			if !good {
 				continue
 			}
 
-			here := place{section: sec, entry: i, name: j}
-			named[sc] = here
-
-			if ok {
-				set[sc] = setting{timeout: timeout, place: here}
+			if !ok {
+				timeout = notSet
+				unset++
 			}
+
+			set[sc] = setting{timeout: timeout, place: place{section: sec, entry: i, name: j}}
 		}
+	}
+
+	if unset > 0 {
+		maps.DeleteFunc(set, func(_ scope, s setting) bool { return s.timeout == notSet })
 	}
 
 	return set
 }
+
+// notSet is the timeout of a name whose entry sets none, while a side is built.
+const notSet time.Duration = -1
 
 // entry checks an entry of methodConfig but for its names, and returns its
 // limit (0: unlimited) if it sets one.
@@ -200,8 +213,8 @@ func durationText(d *durationpb.Duration) string {
 }
 
 // name checks one name of an entry. It reports false if the name cannot be
-// taken; otherwise the scope is not in named.
-func (b *builder) name(m *duetimev1.MethodName, at *path, named map[scope]place) (scope, bool) {
+// taken; otherwise the scope is not in the side's settings yet.
+func (b *builder) name(m *duetimev1.MethodName, at *path, side settings) (scope, bool) {
 	if m == nil {
 		b.fault(at, "is nil, not a name", "leave it out")
 
@@ -236,8 +249,8 @@ func (b *builder) name(m *duetimev1.MethodName, at *path, named map[scope]place)
 		good = false
 	}
 
-	if first, twice := named[sc]; good && twice {
-		b.fault(at, "names "+sc.String()+" again, after "+first.path().String(), "keep one of the two")
+	if first, twice := side[sc]; good && twice {
+		b.fault(at, "names "+sc.String()+" again, after "+first.place.path().String(), "keep one of the two")
 
 		good = false
 	}
@@ -255,5 +268,5 @@ func (b *builder) unknownFields(m proto.Message, at *path) {
 }
 
 func (b *builder) fault(at *path, reason, advice string) {
-	b.faults = append(b.faults, fault{at: at, offset: unknownOffset, reason: reason, advice: advice})
+	b.faults = append(b.faults, fault{path: at.String(), offset: unknownOffset, reason: reason, advice: advice})
 }

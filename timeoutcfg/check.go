@@ -2,7 +2,6 @@ package timeoutcfg
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,7 +81,9 @@ func (f Finding) String() string {
 // services and methods of the given files, and of these files only (not of what
 // they import): names that are not there are reported, with the name that was
 // probably meant, and so are settings that win for none of the methods that they
-// are about. Without files it tells only what follows from the policy alone.
+// are about. Where thousands of names are unknown, only the first get the name that
+// was meant: to look for it takes long, and nobody reads so far. Without files Check
+// tells only what follows from the policy alone.
 //
 // The order is that of the paths, what was published last. A nil policy has no
 // findings.
@@ -101,18 +102,34 @@ func (p *Policy) Check(files ...protoreflect.FileDescriptor) []Finding {
 
 	for _, n := range p.notes {
 		n.Origin = p.originOf(n.part)
-		c.findings = append(c.findings, n.Finding)
+		c.remarks = append(c.remarks, remark{Finding: n.Finding})
 	}
 
-	slices.SortStableFunc(c.findings, compareFindings)
+	slices.SortStableFunc(c.remarks, func(a, b remark) int { return compareFindings(a.Finding, b.Finding) })
 
-	return c.findings
+	var findings []Finding
+
+	for _, r := range c.remarks {
+		if r.meant != nil && c.known.patience > 0 {
+			r.Message += r.meant()
+		}
+
+		findings = append(findings, r.Finding)
+	}
+
+	return findings
 }
 
 type checker struct {
-	policy   *Policy
-	known    *catalogue // nil without files
-	findings []Finding
+	policy  *Policy
+	known   *catalogue // nil without files
+	remarks []remark
+}
+
+// remark is a finding in the making.
+type remark struct {
+	Finding
+	meant func() string // ends the message with the name that was meant; nil: none was
 }
 
 func (c *checker) side(s settings, consumer bool) {
@@ -129,16 +146,17 @@ func (c *checker) name(sc scope, at place) bool {
 		return true
 	}
 
-	methods, ok := c.known.methods[sc.service]
+	_, ok := c.known.methods[sc.service]
 
 	switch {
 	case !ok:
-		c.add(UnknownService, at, "the given files have no service "+quote(sc.service)+c.known.meantService(sc.service))
+		c.add(UnknownService, at, "the given files have no service "+quote(sc.service),
+			func() string { return c.known.meantService(sc.service) })
 
 		return false
-	case sc.method != "" && !slices.Contains(methods, sc.method):
-		c.add(UnknownMethod, at, "service "+quote(sc.service)+" has no method "+quote(sc.method)+
-			didYouMean(nearest(sc.method, methods)))
+	case sc.method != "" && !c.known.has(sc):
+		c.add(UnknownMethod, at, "service "+quote(sc.service)+" has no method "+quote(sc.method),
+			func() string { return c.known.meantMethod(sc) })
 
 		return false
 	default:
@@ -149,7 +167,7 @@ func (c *checker) name(sc scope, at place) bool {
 // shadow reports a setting that wins for no call.
 func (c *checker) shadow(sc scope, set setting, level Level) {
 	if winner, ok := c.policy.beats(sc, level); ok {
-		c.add(Shadowed, set.place, "wins for no call: "+winner.describe()+" is about the same calls and counts before it")
+		c.add(Shadowed, set.place, "wins for no call: "+winner.describe()+" is about the same calls and counts before it", nil)
 
 		return
 	}
@@ -177,14 +195,15 @@ func (c *checker) shadow(sc scope, set setting, level Level) {
 
 	if methods > 0 {
 		c.add(Shadowed, set.place, "wins for none of the "+strconv.Itoa(methods)+
-			" methods of the given files that it is about: each has a level that counts before it")
+			" methods of the given files that it is about: each has a level that counts before it", nil)
 	}
 }
 
-func (c *checker) add(kind FindingKind, at place, message string) {
-	c.findings = append(c.findings, Finding{
+func (c *checker) add(kind FindingKind, at place, message string, meant func() string) {
+	f := Finding{
 		Path: at.path().String(), Kind: kind, Message: message, Published: at.published, Origin: c.policy.originOf(at.part),
-	})
+	}
+	c.remarks = append(c.remarks, remark{f, meant})
 }
 
 // beats returns the setting that counts before the one of the given scope and
@@ -211,73 +230,6 @@ func (s setting) describe() string {
 	}
 
 	return s.place.path().String() + " (" + value + ")"
-}
-
-// catalogue holds the names of services and methods.
-type catalogue struct {
-	services []string            // full names, sorted
-	methods  map[string][]string // by service
-}
-
-// catalogueOf returns nil if there are no files.
-func catalogueOf(files []protoreflect.FileDescriptor) *catalogue {
-	if len(files) == 0 {
-		return nil
-	}
-
-	c := &catalogue{methods: map[string][]string{}}
-
-	for _, file := range files {
-		if file == nil {
-			continue
-		}
-
-		for i := range file.Services().Len() {
-			service := file.Services().Get(i)
-			methods := make([]string, service.Methods().Len())
-
-			for j := range methods {
-				methods[j] = string(service.Methods().Get(j).Name())
-			}
-
-			c.methods[string(service.FullName())] = methods
-		}
-	}
-
-	c.services = slices.Sorted(maps.Keys(c.methods))
-
-	return c
-}
-
-// meantService ends a message about a name that no service has.
-func (c *catalogue) meantService(name string) string {
-	// The method written into the service's name.
-	if parent, last, ok := cutLast(name, '.'); ok && slices.Contains(c.methods[parent], last) {
-		return `; did you mean {"service": ` + quote(parent) + `, "method": ` + quote(last) + "}?"
-	}
-
-	if meant := nearest(name, c.services); strings.EqualFold(meant, name) {
-		return didYouMean(meant)
-	}
-
-	// The right service in no package, or in another one.
-	_, simple, _ := cutLast(name, '.')
-
-	for _, service := range c.services {
-		if _, s, _ := cutLast(service, '.'); strings.EqualFold(s, simple) {
-			return didYouMean(service)
-		}
-	}
-
-	return didYouMean(nearest(name, c.services))
-}
-
-func didYouMean(name string) string {
-	if name == "" {
-		return ""
-	}
-
-	return "; did you mean " + quote(name) + "?"
 }
 
 func compareFindings(a, b Finding) int {
@@ -319,5 +271,10 @@ func comparePaths(a, b string) int {
 }
 
 func leadingDigits(s string) int {
-	return len(s) - len(strings.TrimLeft(s, "0123456789"))
+	n := 0
+	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
+		n++
+	}
+
+	return n
 }

@@ -1,6 +1,8 @@
 package timeoutcfg_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -356,5 +358,35 @@ func TestLocate(t *testing.T) {
 
 	if got := timeoutcfg.Locate([]byte("rubbish"), "a", "b"); len(got) != 2 || got[0] != (timeoutcfg.Position{}) || got[0].String() != "unknown position" {
 		t.Errorf("in rubbish, the positions are %v", got)
+	}
+}
+
+// TestCheckMany: the time grows with the sizes of the policy and of the files, not
+// with their product, also where not one name is known.
+func TestCheckMany(t *testing.T) {
+	t.Parallel()
+
+	const n = 20_000
+
+	services := map[string][]string{}
+	for i := range n {
+		services[fmt.Sprintf("Service%05d", i)] = []string{"Method"}
+	}
+
+	files := fileOf(t, "pkg", services)
+	findings := manyEntries(t, n).Check(files)
+
+	// The names of the policy are written without leading zeros.
+	if want := 2*n - (n - 10_000); len(findings) != want {
+		t.Fatalf("%d findings, want %d", len(findings), want)
+	}
+
+	const want = `timeoutPolicy.consumer.methodConfig[0].name[0]: unknown service: the given files have no service "pkg.Service0"; did you mean`
+	if got := findings[0].String(); !strings.HasPrefix(got, want) {
+		t.Errorf("the first finding is\n%s\nwant\n%s", got, want)
+	}
+
+	if last := findings[len(findings)-1]; strings.Contains(last.Message, "did you mean") {
+		t.Errorf("somebody looked for what was meant to the end: %s", last)
 	}
 }

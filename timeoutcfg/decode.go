@@ -1,11 +1,11 @@
 package timeoutcfg
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -20,16 +20,21 @@ import (
 // gRPC's methodConfig goes through the same code. It has the shape of a side's
 // method_config, but most of its keys are gRPC's business; see mode.
 type decoder struct {
-	*reader
+	reader
+
+	policy *duetimev1.TimeoutPolicy // the value of timeoutPolicy; nil: not there
+	native *duetimev1.SidePolicy    // that of gRPC's methodConfig; nil: not there
+
 	faults []fault
 	broken fieldSet
 	lines  lineTable // made when first needed
 
 	// keys holds what knownKeys has found.
-	keys map[keysOf][]string
+	keys    map[keysOf][]knownKey
+	topKeys [2]knownKey
 
 	// places holds where each value begins, by path; nil unless somebody asks.
-	places map[string]int
+	places placeTable
 
 	cuts  []span    // what gRPC must not see
 	rest  bool      // there is something for gRPC besides names and timeouts
@@ -46,7 +51,7 @@ const (
 
 // keysOf names a kind of object.
 type keysOf struct {
-	message protoreflect.FullName
+	message protoreflect.MessageDescriptor
 	mode    mode
 }
 
@@ -85,81 +90,45 @@ const placeholder = time.Second
 
 const durationName protoreflect.FullName = "google.protobuf.Duration"
 
-// document reads the whole service config. Each message is nil if its key is
-// not there.
-func (d *decoder) document() (policy *duetimev1.TimeoutPolicy, native *duetimev1.SidePolicy) {
-	d.object(nil, lenient, []string{keyMethodConfig, keyTimeoutPolicy}, nil, func(key string, at *path) {
-		switch {
-		case d.peek() == 'n':
-			d.value() // null: absent
-		case key == keyMethodConfig:
-			native = &duetimev1.SidePolicy{}
-			m := native.ProtoReflect()
-			d.list(m, m.Descriptor().Fields().ByJSONName(keyMethodConfig), at, lenient)
-		default:
-			policy = &duetimev1.TimeoutPolicy{}
-			d.message(policy.ProtoReflect(), at, strict)
-		}
-	})
-
-	return policy, native
+// document reads the whole service config.
+func (d *decoder) document() {
+	d.object(nil, nil, lenient)
 }
 
 // message reads an object into m, or reports that it is none.
-func (d *decoder) message(m protoreflect.Message, at *path, mode mode) {
+func (d *decoder) message(m proto.Message, at *path, mode mode) {
 	if d.peek() != '{' {
-		d.mistyped(at, "an object", exampleTable[m.Descriptor().FullName()])
+		d.mistyped(at, "an object", exampleTable[m.ProtoReflect().Descriptor().FullName()])
 
 		return
 	}
 
-	fields := m.Descriptor().Fields()
-	d.object(at, mode, d.knownKeys(m.Descriptor(), mode), fields, func(key string, at *path) {
-		if d.peek() == 'n' {
-			d.value() // null: absent
-
-			return
-		}
-
-		d.field(m, fields.ByJSONName(key), at, mode)
-	})
+	d.object(m, at, mode)
 }
 
-// object takes an object member by member. It calls read at the value of each
-// key that is known and stands there the first time, and sees to all others.
-// fields is nil for the service config itself, which has no schema.
-func (d *decoder) object(
-	at *path, mode mode, known []string, fields protoreflect.FieldDescriptors, read func(key string, at *path),
-) {
-	var spans []span
+// object is an object that is being taken.
+type object struct {
+	m     proto.Message // what it fills; nil for the service config itself, which has no schema
+	mode  mode
+	known []knownKey
+	seen  [maxKeys]int // where each of them stands, plus one
+}
 
-	seen := make([]int, len(known)) // where each known key stands, plus one
+// maxKeys is as many as an object may have keys that are read; a test holds the
+// schema to it.
+const maxKeys = 8
+
+// object takes an object member by member.
+func (d *decoder) object(m proto.Message, at *path, mode mode) {
+	o := object{m: m, mode: mode, known: d.knownKeys(m, mode)}
+
+	var spans []span
 
 	d.enter()
 
 	for d.more() {
-		start := d.offset()
-		key := d.key()
-		i := slices.Index(known, key)
-
-		switch {
-		case i >= 0 && seen[i] > 0:
-			d.fault(at.member(key), start, "the key stands there twice, first in "+d.position(seen[i]-1), "keep one of the two")
-			d.value()
-		case i >= 0:
-			seen[i] = start + 1
-			member := at.member(key)
-			d.mark(member)
-			read(key, member)
-		default:
-			d.mark(at.member(key))
-			d.unknown(key, start, at, mode, known, fields)
-			d.value()
-		}
-
-		if mode == lenient {
-			drop := i >= 0 && (key == keyTimeout || key == keyTimeoutPolicy)
-			spans = append(spans, span{start: start, end: int(d.tokens.InputOffset()), drop: drop})
+		if s := d.member(&o, at); mode == lenient {
+			spans = append(spans, s)
 		}
 	}
 
@@ -167,22 +136,77 @@ func (d *decoder) object(
 	d.cut(spans)
 }
 
+// member takes a member of the object at a path. A key that stands there twice counts
+// the first time. (It is a function of its own, and the path is not in the object, so
+// that paths, which are pointed to from below only, need no allocation.)
+func (d *decoder) member(o *object, within *path) span {
+	start := d.next()
+	key, i := d.key(o.known)
+	at := within.member(key)
+
+	switch {
+	case i >= 0 && o.seen[i] > 0:
+		d.fault(at, start, "the key stands there twice, first in "+d.position(o.seen[i]-1), "keep one of the two")
+		d.value()
+	case i >= 0:
+		o.seen[i] = start + 1
+		d.mark(at)
+		d.known(o.m, o.known[i], at, o.mode)
+	default:
+		d.mark(at)
+		d.unknown(key, start, o, within)
+		d.value()
+	}
+
+	return span{start: start, end: d.at, drop: i >= 0 && (key == keyTimeout || key == keyTimeoutPolicy)}
+}
+
+// key takes a key, and returns its place among the known ones, or -1.
+func (d *decoder) key(known []knownKey) (key string, i int) {
+	quoted := d.value()
+
+	for i, k := range known {
+		if string(quoted[1:len(quoted)-1]) == k.name { // the usual case allocates nothing
+			return k.name, i
+		}
+	}
+
+	key = unquote(quoted)
+
+	return key, slices.IndexFunc(known, func(k knownKey) bool { return k.name == key })
+}
+
+// known reads the value of a key that is read.
+func (d *decoder) known(m proto.Message, key knownKey, at *path, mode mode) {
+	switch {
+	case d.peek() == 'n':
+		d.value() // null: absent
+	case key.field != nil:
+		d.field(m, key.field, at, mode)
+	case key.name == keyMethodConfig:
+		d.native = &duetimev1.SidePolicy{}
+		d.list(d.native, d.native.ProtoReflect().Descriptor().Fields().ByJSONName(keyMethodConfig), at, lenient)
+	default:
+		d.policy = &duetimev1.TimeoutPolicy{}
+		d.message(d.policy, at, strict)
+	}
+}
+
 // field reads the value of a field, which is not null.
-func (d *decoder) field(m protoreflect.Message, fd protoreflect.FieldDescriptor, at *path, mode mode) {
+func (d *decoder) field(m proto.Message, fd protoreflect.FieldDescriptor, at *path, mode mode) {
 	switch {
 	case fd.IsList():
 		d.list(m, fd, at, mode)
 	case fd.Kind() == protoreflect.MessageKind && fd.Message().FullName() == durationName:
-		unlimited := slices.Contains(d.knownKeys(fd.ContainingMessage(), mode), keyUnlimited)
-		d.timeout(m, fd, at, unlimited)
+		d.timeout(m, fd, at, mode)
 	case fd.Kind() == protoreflect.MessageKind:
-		d.message(m.Mutable(fd).Message(), at, mode)
+		d.message(m.ProtoReflect().Mutable(fd).Message().Interface(), at, mode)
 	case fd.Kind() == protoreflect.StringKind && d.peek() == '"':
-		m.Set(fd, protoreflect.ValueOfString(d.stringValue()))
+		setString(m, fd, unquote(d.value()))
 	case fd.Kind() == protoreflect.StringKind:
 		d.mistyped(at, "a string", exampleTable[fd.FullName()])
 	case fd.Kind() == protoreflect.BoolKind && (d.peek() == 't' || d.peek() == 'f'):
-		m.Set(fd, protoreflect.ValueOfBool(string(d.value()) == "true"))
+		m.ProtoReflect().Set(fd, protoreflect.ValueOfBool(string(d.value()) == "true"))
 	case fd.Kind() == protoreflect.BoolKind:
 		d.mistyped(at, "a boolean", exampleTable[fd.FullName()])
 	default: // the schema has grown; a test sees to it that this does not happen
@@ -191,44 +215,45 @@ func (d *decoder) field(m protoreflect.Message, fd protoreflect.FieldDescriptor,
 }
 
 // list reads a list of messages into the repeated field fd of m.
-func (d *decoder) list(m protoreflect.Message, fd protoreflect.FieldDescriptor, at *path, mode mode) {
-	example := exampleTable[fd.Message().FullName()]
+func (d *decoder) list(m proto.Message, fd protoreflect.FieldDescriptor, at *path, mode mode) {
 	if d.peek() != '[' {
-		d.mistyped(at, "a list", "["+example+"]")
+		d.mistyped(at, "a list", "["+exampleTable[fd.Message().FullName()]+"]")
 
 		return
 	}
 
-	list := m.Mutable(fd).List()
-
 	d.enter()
 
 	for i := 0; d.more(); i++ {
-		element := at.element(i)
-		d.mark(element)
 		// An element that is none is appended too: it has an index.
-		d.message(list.AppendMutable().Message(), element, mode)
+		d.element(appendTo(m, fd), at, i, mode)
 	}
 
 	d.leave()
 }
 
-// timeout reads a duration into the field fd of m. unlimited tells whether the
-// key of that name may stand beside it.
-func (d *decoder) timeout(m protoreflect.Message, fd protoreflect.FieldDescriptor, at *path, unlimited bool) {
-	var shown, meant string
+// element takes the element of a list; it is a function of its own as member is.
+func (d *decoder) element(m proto.Message, list *path, i int, mode mode) {
+	at := list.element(i)
+	d.mark(at)
+	d.message(m, at, mode)
+}
 
-	offset := d.offset()
+// timeout reads a duration into the field fd of m.
+func (d *decoder) timeout(m proto.Message, fd protoreflect.FieldDescriptor, at *path, mode mode) {
+	var meant string
+
+	offset := d.next()
 	timeout, why := placeholder, durationMalformed
+	shown := quote
 
 	switch kindOf(d.peek()) {
 	case kindString:
-		meant = d.stringValue()
-		shown = quote(meant)
+		meant = unquote(d.value())
 		timeout, why = parseDuration(meant)
 	case kindNumber:
 		meant = string(d.value())
-		shown = cut(meant)
+		shown = cut
 	default:
 		d.mistyped(at, "a string of seconds", exampleTable[durationName])
 
@@ -236,29 +261,25 @@ func (d *decoder) timeout(m protoreflect.Message, fd protoreflect.FieldDescripto
 	}
 
 	if why != durationGood {
-		reason, advice := timeoutFault(why, shown, meant, unlimited)
+		// Whether the key of that name may stand beside this one.
+		unlimited := slices.ContainsFunc(d.knownKeys(m, mode), func(k knownKey) bool { return k.name == keyUnlimited })
+		reason, advice := timeoutFault(why, shown(meant), meant, unlimited)
 		d.fault(at, offset, reason, advice)
 
 		timeout = placeholder // stands in, so that an unlimited beside it is seen
 	}
 
-	m.Set(fd, protoreflect.ValueOfMessage(durationpb.New(timeout).ProtoReflect()))
-}
-
-// stringValue takes a string.
-func (d *decoder) stringValue() string {
-	var s string
-	if err := json.Unmarshal(d.value(), &s); err != nil && d.err == nil {
-		d.err = err
-	}
-
-	return s
+	m.ProtoReflect().Set(fd, protoreflect.ValueOfMessage(durationpb.New(timeout).ProtoReflect()))
 }
 
 // unknown judges a key that is not read where it stands.
-func (d *decoder) unknown(
-	key string, offset int, at *path, mode mode, known []string, fields protoreflect.FieldDescriptors,
-) {
+func (d *decoder) unknown(key string, offset int, o *object, at *path) {
+	var fields protoreflect.FieldDescriptors
+	if o.m != nil {
+		fields = o.m.ProtoReflect().Descriptor().Fields()
+	}
+
+	known := keyNames(o.known)
 	meant := nearest(key, known)
 	sameFolded := meant != "" && strings.EqualFold(key, meant)
 
@@ -269,7 +290,7 @@ func (d *decoder) unknown(
 				" in case only: some JSON parsers, gRPC-Go's among them, would obey it, and all others ignore it",
 			"write "+quote(meant))
 		d.broken.add(at.member(meant))
-	case mode == lenient:
+	case o.mode == lenient:
 		d.rest = true
 
 		if note := strayKey(key, meant, fields); note != "" {
@@ -288,18 +309,30 @@ func (d *decoder) unknown(
 	}
 }
 
-// knownKeys returns the JSON names of the fields that are read.
-func (d *decoder) knownKeys(m protoreflect.MessageDescriptor, mode mode) []string {
-	of := keysOf{m.FullName(), mode}
+// knownKey is a key that is read, and the field that it fills; none for a key of the
+// service config itself.
+type knownKey struct {
+	name  string
+	field protoreflect.FieldDescriptor
+}
+
+// knownKeys returns the keys that are read in the object for m.
+func (d *decoder) knownKeys(m proto.Message, mode mode) []knownKey {
+	if m == nil {
+		return d.topKeys[:]
+	}
+
+	of := keysOf{m.ProtoReflect().Descriptor(), mode}
 	if keys, ok := d.keys[of]; ok {
 		return keys
 	}
 
-	keys := make([]string, 0, m.Fields().Len())
+	fields := of.message.Fields()
+	keys := make([]knownKey, 0, fields.Len())
 
-	for i := range m.Fields().Len() {
-		if fd := m.Fields().Get(i); mode == strict || nativeFieldTable[fd.FullName()] {
-			keys = append(keys, fd.JSONName())
+	for i := range fields.Len() {
+		if fd := fields.Get(i); mode == strict || nativeFieldTable[fd.FullName()] {
+			keys = append(keys, knownKey{fd.JSONName(), fd})
 		}
 	}
 
@@ -308,21 +341,30 @@ func (d *decoder) knownKeys(m protoreflect.MessageDescriptor, mode mode) []strin
 	return keys
 }
 
+func keyNames(keys []knownKey) []string {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.name
+	}
+
+	return names
+}
+
 // mistyped takes a value that has the wrong type, and reports it.
 func (d *decoder) mistyped(at *path, want, example string) {
-	d.fault(at, d.offset(), "is "+kindOf(d.peek())+", not "+want, "write "+example)
+	d.fault(at, d.next(), "is "+kindOf(d.peek())+", not "+want, "write "+example)
 	d.broken.add(at)
 	d.value()
 }
 
 func (d *decoder) fault(at *path, offset int, reason, advice string) {
-	d.faults = append(d.faults, fault{at: at, offset: offset, reason: reason, advice: advice})
+	d.faults = append(d.faults, fault{path: at.String(), offset: offset, reason: reason, advice: advice})
 }
 
 // mark notes where the value begins that is next in the text.
 func (d *decoder) mark(at *path) {
 	if d.places != nil {
-		d.places[at.String()] = d.offset()
+		d.places[at.String()] = d.next()
 	}
 }
 

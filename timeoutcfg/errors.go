@@ -90,7 +90,7 @@ func (p Position) String() string {
 
 // fault is a Problem in the making.
 type fault struct {
-	at     *path
+	path   string
 	offset int // in the text, or unknownOffset
 	reason string
 	advice string
@@ -107,7 +107,7 @@ func newError(faults []fault, text []byte) *Error {
 	problems := make([]Problem, len(faults))
 
 	for i, f := range faults {
-		problems[i] = Problem{Path: f.at.String(), Reason: f.reason, Advice: f.advice}
+		problems[i] = Problem{Path: f.path, Reason: f.reason, Advice: f.advice}
 		if f.offset != unknownOffset {
 			problems[i].Position = lines.position(f.offset)
 		}

@@ -14,6 +14,7 @@ var (
 	Nearest        = nearest
 	ComparePaths   = comparePaths
 	QuoteMax       = maxQuoted
+	MaxKeys        = maxKeys
 )
 
 // ParseDuration reports whether s is a timeout, and which.

@@ -30,6 +30,10 @@ func checkText(text []byte) (fault, bool) {
 		return bad(start, "is empty", adviceObject+", or {} for nothing")
 	}
 
+	if text[start] == '{' && json.Valid(text) { // nearly always; what follows takes three times as long
+		return fault{}, false
+	}
+
 	var value json.RawMessage
 
 	tokens := json.NewDecoder(bytes.NewReader(text))
@@ -45,10 +49,8 @@ func checkText(text []byte) (fault, bool) {
 		return bad(len(text), "not JSON: the text ends before the value does", "close what is open, if the text was not cut off")
 	case end < len(text):
 		return bad(end, "something stands after the JSON value", "remove what follows it")
-	case text[start] != '{':
-		return bad(start, "is "+kindOf(text[start])+", not an object", adviceObject)
 	default:
-		return fault{}, false
+		return bad(start, "is "+kindOf(text[start])+", not an object", adviceObject)
 	}
 }
 
@@ -115,82 +117,4 @@ func kindOf(b byte) string {
 	default:
 		return kindNumber
 	}
-}
-
-// reader walks a JSON text that checkText has passed, token by token, and knows
-// at every moment where it stands. It keeps its own copy of nothing: what nobody
-// reads is passed over whole.
-type reader struct {
-	text   []byte
-	tokens *json.Decoder
-	err    error // of the decoder; never set on a text that checkText has passed
-}
-
-func newReader(text []byte) *reader {
-	return &reader{text: text, tokens: json.NewDecoder(bytes.NewReader(text))}
-}
-
-// offset returns where the next token begins. The comma or colon before a token
-// belongs to it in encoding/json, and to nobody here.
-func (r *reader) offset() int {
-	i := skipSpace(r.text, int(r.tokens.InputOffset()))
-	if i < len(r.text) && (r.text[i] == ',' || r.text[i] == ':') {
-		i = skipSpace(r.text, i+1)
-	}
-
-	return i
-}
-
-// peek returns the first byte of the next token: its kind.
-func (r *reader) peek() byte {
-	if i := r.offset(); i < len(r.text) {
-		return r.text[i]
-	}
-
-	return 0
-}
-
-// enter takes the bracket that opens an object or a list, leave the one that
-// closes it.
-func (r *reader) enter() { r.token() }
-func (r *reader) leave() { r.token() }
-
-// more reports whether the object or list has another member or element.
-func (r *reader) more() bool {
-	return r.err == nil && r.tokens.More()
-}
-
-// key takes the key of a member.
-func (r *reader) key() string {
-	key, _ := r.token().(string)
-
-	return key
-}
-
-func (r *reader) token() json.Token {
-	if r.err != nil {
-		return nil
-	}
-
-	var token json.Token
-
-	token, r.err = r.tokens.Token()
-
-	return token
-}
-
-// value takes a whole value and returns it as it stands in the text.
-func (r *reader) value() []byte {
-	start := r.offset()
-
-	var raw json.RawMessage
-	if r.err == nil {
-		r.err = r.tokens.Decode(&raw)
-	}
-
-	if r.err != nil {
-		return nil
-	}
-
-	return r.text[start : start+len(raw)]
 }

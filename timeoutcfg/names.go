@@ -3,6 +3,7 @@ package timeoutcfg
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -105,7 +106,13 @@ func nearest(name string, candidates []string) string {
 
 // foldName takes away what people vary: case and the separators of words.
 func foldName(s string) string {
-	return strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(s))
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == ' ' {
+			return -1
+		}
+
+		return unicode.ToLower(r)
+	}, s)
 }
 
 // editDistance returns how many bytes must be inserted, removed or replaced to

@@ -21,14 +21,10 @@ func Parse(serviceConfigJSON []byte) (*Policy, error) {
 	}
 
 	d := newDecoder(serviceConfigJSON)
-	message, native := d.document()
+	d.document()
 
 	b := &builder{broken: d.broken}
-	p := b.build(message, native)
-
-	if d.err != nil { // cannot be: checkText has read the same
-		d.fault(nil, 0, "not JSON: "+d.err.Error(), adviceObject)
-	}
+	p := b.build(d.policy, d.native)
 
 	if len(d.faults)+len(b.faults) > 0 {
 		return nil, newError(append(d.faults, locate(b.faults, serviceConfigJSON)...), serviceConfigJSON)
@@ -58,13 +54,7 @@ func Locate(serviceConfigJSON []byte, paths ...string) []Position {
 	lines := newLineTable(serviceConfigJSON)
 
 	for i, p := range paths {
-		offset, ok := places[p]
-		for !ok && p != "" {
-			p = p[:max(strings.LastIndexAny(p, ".["), 0)]
-			offset, ok = places[p]
-		}
-
-		positions[i] = lines.position(offset)
+		positions[i] = lines.position(places.find(p))
 	}
 
 	return positions
@@ -80,23 +70,31 @@ func locate(faults []fault, text []byte) []fault {
 	places := placesIn(text)
 
 	for i, f := range faults {
-		for at := f.at; ; at = at.parent {
-			if offset, ok := places[at.String()]; ok {
-				faults[i].offset = offset
-
-				break
-			}
-		}
+		faults[i].offset = places.find(f.path)
 	}
 
 	return faults
 }
 
-// placesIn returns the offset of every value that is read, by path. The whole
-// text has the empty path.
-func placesIn(text []byte) map[string]int {
+// placeTable holds the offset of every value that is read, by path. The whole text
+// has the empty path.
+type placeTable map[string]int
+
+// find returns the offset of the value at a path, or else of the innermost one that
+// is there and that it would stand in.
+func (t placeTable) find(path string) int {
+	offset, ok := t[path]
+	for !ok && path != "" {
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+		offset, ok = t[path]
+	}
+
+	return offset
+}
+
+func placesIn(text []byte) placeTable {
 	d := newDecoder(text)
-	d.places = map[string]int{}
+	d.places = placeTable{}
 	d.mark(nil)
 	d.document()
 
@@ -104,7 +102,10 @@ func placesIn(text []byte) map[string]int {
 }
 
 func newDecoder(text []byte) *decoder {
-	return &decoder{reader: newReader(text), broken: fieldSet{}, keys: map[keysOf][]string{}}
+	return &decoder{
+		reader: reader{text: text}, broken: fieldSet{},
+		keys: map[keysOf][]knownKey{}, topKeys: [...]knownKey{{name: keyMethodConfig}, {name: keyTimeoutPolicy}},
+	}
 }
 
 // cut notes what gRPC must not see of an object. A member is taken out together

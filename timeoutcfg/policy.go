@@ -17,9 +17,9 @@ type Policy struct {
 	// too.
 	consumer, provider settings
 
-	// The winners of the above, so that Resolve looks up two strings at most.
-	// The keys are full methods ("/com.foo.BarService/SayHello") and services.
-	methods, services map[string]Resolution
+	// The winners of the above, by service: Resolve looks up one string, and then one
+	// among the service's methods. A service is there if any setting names it.
+	services map[string]*service
 
 	// What a call gets that no method or service entry is about. The zero value
 	// stands for the hard-coded default: a written default is never 0.
@@ -102,28 +102,48 @@ func hardCoded() Resolution {
 	return Resolution{Timeout: hardCodedDefault, Level: LevelDefault}
 }
 
-// compile fills what Resolve reads from what the sides set. Each level is put
-// over the one that it beats.
+// compile fills what Resolve reads from what the sides set. A level is left out where
+// the level above it is set.
 func (p *Policy) compile() {
-	p.methods, p.services = map[string]Resolution{}, map[string]Resolution{}
 	if d, written := p.Default(); written {
 		p.fallback = Resolution{Timeout: d, Level: LevelDefault}
 	}
 
-	p.overlay(p.provider, false)
-	p.overlay(p.consumer, true)
+	for _, of := range []struct {
+		set      settings
+		consumer bool
+	}{{p.provider, false}, {p.consumer, true}} {
+		if own, ok := of.set[scope{}]; ok {
+			p.fallback = Resolution{Timeout: own.timeout, Level: scope{}.level(of.consumer)}
+		}
+	}
+
+	p.services = make(map[string]*service, len(p.consumer)+len(p.provider))
+	p.overlay(p.consumer, true, nil)
+	p.overlay(p.provider, false, p.consumer)
+
+	for _, s := range p.services {
+		s.sort()
+	}
 }
 
-func (p *Policy) overlay(s settings, consumer bool) {
-	for sc, set := range s {
-		r := Resolution{Timeout: set.timeout, Level: sc.level(consumer)}
-		switch {
-		case sc.method != "":
-			p.methods[sc.fullMethod()] = r
-		case sc.service != "":
-			p.services[sc.service] = r
-		default:
-			p.fallback = r
+// overlay notes the settings of one side but for those that the other one overrules.
+func (p *Policy) overlay(side settings, consumer bool, above settings) {
+	for sc, set := range side {
+		if _, overruled := above[sc]; overruled || sc.service == "" {
+			continue
+		}
+
+		s := p.services[sc.service]
+		if s == nil {
+			s = &service{own: p.others()}
+			p.services[sc.service] = s
+		}
+
+		if r := (Resolution{Timeout: set.timeout, Level: sc.level(consumer)}); sc.method == "" {
+			s.own = r
+		} else {
+			s.methods = append(s.methods, methodResolution{sc.method, r})
 		}
 	}
 }

@@ -1,9 +1,9 @@
 package timeoutcfg
 
 import (
-	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -68,5 +68,9 @@ func (s setting) proto() (timeout *durationpb.Duration, unlimited bool) {
 }
 
 func compareScopes(a, b scope) int {
-	return cmp.Or(cmp.Compare(a.service, b.service), cmp.Compare(a.method, b.method))
+	if c := strings.Compare(a.service, b.service); c != 0 {
+		return c // with cmp.Or both would be compared every time
+	}
+
+	return strings.Compare(a.method, b.method)
 }

@@ -177,6 +177,10 @@ func TestSchema(t *testing.T) {
 		if diff := cmp.Diff(keys, timeoutcfg.PathKeys()[m.Name()]); diff != "" {
 			t.Errorf("the keys of %s (-schema +check):\n%s", m.Name(), diff)
 		}
+
+		if len(keys) > timeoutcfg.MaxKeys {
+			t.Errorf("%s has %d keys, and maxKeys is %d", m.Name(), len(keys), timeoutcfg.MaxKeys)
+		}
 	}
 
 	for name := range timeoutcfg.NativeFields() {
