@@ -1,7 +1,7 @@
 // Package futuremap holds the calls in flight: Dubbo's DefaultFuture.FUTURES for one
 // Timeouts, and its timer.
 //
-// A call is registered once. It leaves the table by exactly one of four events:
+// A call is registered, and leaves the table by exactly one of four events:
 // it is completed by its answer, it expires by its timer, somebody who sees that
 // its time is up expires it, or it is dropped because nobody waits any more. All
 // of them remove the call under the lock of its shard, and whoever finds it there
@@ -14,6 +14,14 @@
 // timer, armed for the earliest limit it knew when it was armed. Nearly every call
 // ends long before its limit, and then costs the timer nothing. A shard whose timer
 // finds no call with a limit arms it no more.
+//
+// Whoever goes over many calls (a snapshot, the timer) lets go of the lock after some
+// hundred, so that nobody waits long, however many calls are in flight; see walk.
+//
+// Two things are read or written without a lock. Ids come from an atomic counter. A
+// call and its id are written before the call enters the table and not while it is
+// there; who reads them has taken the call's entry from a list under the lock, which is
+// after it entered, and has won the call.
 //
 // The package knows nothing of gRPC. Nothing in it is package-level but the
 // counter of ids: a table made inside a testing/synctest bubble lives there whole.

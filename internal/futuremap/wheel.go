@@ -23,14 +23,18 @@ type shard[C any] struct {
 	table *Table[C]
 
 	mu        sync.Mutex // guards all below
+	count     int        // of the calls in it
 	unlimited [unlimitedCount]list[C]
 	slots     *[slotCount]list[C] // nil: no call ever had a limit
 	timer     *time.Timer         // nil: it was never armed
-	armed     time.Duration       // when the timer runs, since the table's epoch
+	armed     time.Duration       // see run
+
+	_ [16]byte // to two cache lines: the next shard is another processor's
 }
 
 // put puts e, which is in no list, where it belongs. mu is held.
 func (s *shard[C]) put(e *Entry[C], now, limit time.Duration) {
+	s.count++
 	if limit <= 0 {
 		e.due = 0
 		s.unlimited[e.id/shardCount&(unlimitedCount-1)].add(e)
@@ -59,66 +63,80 @@ func (s *shard[C]) arm(at, now time.Duration) {
 	s.timer.Reset(at - now)
 }
 
+// take takes e, which is in the shard, out of it. mu is held.
+func (s *shard[C]) take(e *Entry[C]) {
+	s.count--
+	e.in.remove(e)
+}
+
 // run expires the calls whose time is up and arms the timer for the next one, if there
 // is any. The timer may run it when the call for which it was armed is long gone, and
-// a timer that is armed anew may run it beside one that is about to.
+// beside another run that still expires calls: the lock is held for pieces of it only,
+// and never while a call is told that it has expired.
+//
+// No call is forgotten, since at any time each one with a limit is either put after
+// all runs began, and then due at armed or later, with the timer set to armed; or it is
+// the business of a run, which sees every call that was there when it began and still
+// is, and in the end lowers armed to the earliest of those that it left. A run begins
+// by raising armed to never; from then on put arms the timer itself.
 func (s *shard[C]) run() {
-	for {
-		s.mu.Lock()
-		now := time.Since(s.table.epoch)
-		due, next := s.takeDue(now)
-		if len(due) == 0 {
-			s.armed = next
-			if next != never {
-				s.arm(next, now)
-			}
-			s.mu.Unlock()
-			return
-		}
-		s.mu.Unlock()
-		for _, e := range due {
-			s.table.expired(e.call)
-		}
+	s.mu.Lock()
+	from := s.armed
+	s.armed = never
+	s.mu.Unlock()
+	now := time.Since(s.table.epoch)
+	for from <= now {
+		s.expire(from, now)
+		from = s.earliest(now)
+		now = time.Since(s.table.epoch)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if from < s.armed {
+		s.arm(from, now)
 	}
 }
 
-// takeDue removes the calls whose time is up, and returns them, or the time at which
-// the next one's is. mu is held.
-func (s *shard[C]) takeDue(now time.Duration) (due []*Entry[C], next time.Duration) {
-	// The timer ran at the time for which it was armed or later, so what is due is in
-	// the slots from there on, in one turn at most.
-	first := min(s.armed, now) / slotWidth
+// expire expires the calls whose time was up between from and now. mu is not held.
+func (s *shard[C]) expire(from, now time.Duration) {
+	var due []*Entry[C]
+	w := walk[C]{shard: s, pause: func() {
+		for i, e := range due {
+			s.table.expired(e.call)
+			due[i] = nil
+		}
+		due = due[:0]
+	}}
+	w.begin()
+	defer w.end()
 	last := now / slotWidth
-	for slot := max(first, last-slotCount+1); slot <= last; slot++ {
-		l := &s.slots[slot&(slotCount-1)]
-		for e := l.first; e != nil; {
-			following := e.next
+	for slot := max(from/slotWidth, last-slotCount+1); slot <= last; slot++ {
+		w.list(&s.slots[slot&(slotCount-1)], func(e *Entry[C]) {
 			if e.due <= now {
-				l.remove(e)
+				s.take(e)
 				due = append(due, e)
 			}
-			e = following
-		}
+		})
 	}
-	if len(due) > 0 {
-		return due, 0
-	}
-	return nil, s.earliest(last)
 }
 
-// earliest returns the earliest time in the wheel, which begins with that slot.
-// mu is held.
-func (s *shard[C]) earliest(slot time.Duration) time.Duration {
+// earliest returns the earliest time in the wheel, in which nothing is due before now.
+// mu is not held.
+func (s *shard[C]) earliest(now time.Duration) time.Duration {
+	w := walk[C]{shard: s}
+	w.begin()
+	defer w.end()
 	later := never // beyond this turn
-	for k := slot; k < slot+slotCount; k++ {
+	first := now / slotWidth
+	for k := first; k < first+slotCount; k++ {
 		next := never
-		for e := s.slots[k&(slotCount-1)].first; e != nil; e = e.next {
+		w.list(&s.slots[k&(slotCount-1)], func(e *Entry[C]) {
 			if e.due/slotWidth == k {
 				next = min(next, e.due)
 			} else {
 				later = min(later, e.due)
 			}
-		}
+		})
 		if next != never {
 			return next
 		}
@@ -126,45 +144,14 @@ func (s *shard[C]) earliest(slot time.Duration) time.Duration {
 	return later
 }
 
-// lists returns how many lists the shard has.
-func (s *shard[C]) lists() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.slots == nil {
-		return unlimitedCount
+// each calls visit for every call in the shard, and w.pause. mu is not held.
+func (s *shard[C]) each(w *walk[C], visit func(*Entry[C])) {
+	w.begin()
+	defer w.end()
+	for k := range s.unlimited {
+		w.list(&s.unlimited[k], visit)
 	}
-	return unlimitedCount + slotCount
-}
-
-// list returns one of them. mu is held.
-func (s *shard[C]) list(k int) *list[C] {
-	if k < unlimitedCount {
-		return &s.unlimited[k]
+	for k := 0; s.slots != nil && k < slotCount; k++ {
+		w.list(&s.slots[k], visit)
 	}
-	return &s.slots[k-unlimitedCount]
-}
-
-// list is a list of calls that are linked by themselves.
-type list[C any] struct{ first *Entry[C] }
-
-// add puts e, which is in no list, at the front.
-func (l *list[C]) add(e *Entry[C]) {
-	e.in, e.next, e.prev = l, l.first, nil
-	if l.first != nil {
-		l.first.prev = e
-	}
-	l.first = e
-}
-
-// remove takes e, which is in the list, out of it.
-func (l *list[C]) remove(e *Entry[C]) {
-	if e.prev != nil {
-		e.prev.next = e.next
-	} else {
-		l.first = e.next
-	}
-	if e.next != nil {
-		e.next.prev = e.prev
-	}
-	e.in, e.next, e.prev = nil, nil, nil
 }

@@ -1,0 +1,90 @@
+package futuremap
+
+import "runtime"
+
+// list is a list of calls that are linked by themselves.
+type list[C any] struct{ first *Entry[C] }
+
+// add puts e, which is in no list, at the front.
+func (l *list[C]) add(e *Entry[C]) {
+	e.in, e.next, e.prev = l, l.first, nil
+	if l.first != nil {
+		l.first.prev = e
+	}
+	l.first = e
+}
+
+// remove takes e, which is in the list, out of it.
+func (l *list[C]) remove(e *Entry[C]) {
+	if e.prev != nil {
+		e.prev.next = e.next
+	} else {
+		l.first = e.next
+	}
+	if e.next != nil {
+		e.next.prev = e.prev
+	}
+	e.in, e.next, e.prev = nil, nil, nil
+}
+
+// before puts e, which is in no list, in front of one that is in l.
+func (l *list[C]) before(next, e *Entry[C]) {
+	if next.prev == nil {
+		l.add(e)
+		return
+	}
+	e.in, e.next, e.prev = l, next, next.prev
+	next.prev.next, next.prev = e, e
+}
+
+// walkPiece is how many calls are visited before others get the lock. A list may hold
+// all calls of a shard, and each may be a miss of the processor's cache: of a piece
+// they take some 20 µs.
+const walkPiece = 256
+
+// walk goes over lists of a shard with its lock held, and lets go of the lock after
+// each piece. It visits every call that is there from the beginning to the end of a
+// list's walk, and some of the others.
+type walk[C any] struct {
+	shard *shard[C]
+	pause func()   // called after each piece, without the lock; may be nil
+	left  int      // of the piece
+	mark  Entry[C] // keeps the place in the list while others have the lock
+}
+
+// begin takes the lock.
+func (w *walk[C]) begin() {
+	w.left = walkPiece
+	w.shard.mu.Lock()
+}
+
+// end lets go of it.
+func (w *walk[C]) end() {
+	w.shard.mu.Unlock()
+	if w.pause != nil {
+		w.pause()
+	}
+}
+
+// list visits the calls of one list. visit may take the call out of it.
+func (w *walk[C]) list(l *list[C], visit func(*Entry[C])) {
+	for e := l.first; e != nil; {
+		next := e.next
+		if !e.isMark() {
+			visit(e)
+		}
+		w.left--
+		if w.left <= 0 && next != nil {
+			l.before(next, &w.mark)
+			w.end()
+			runtime.Gosched() // else this goroutine has the lock again before a waiting one wakes up
+			w.begin()
+			next = w.mark.next
+			l.remove(&w.mark)
+		}
+		e = next
+	}
+}
+
+// isMark tells a mark of a walk from a call: ids of calls begin at 1.
+func (e *Entry[C]) isMark() bool { return e.id == 0 }
