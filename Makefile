@@ -11,6 +11,7 @@ export PATH := $(BIN):$(PATH)
 FUZZTIME ?= 20s
 BENCH ?= .
 BENCHCOUNT ?= 6
+UPDATE ?=
 
 .PHONY: help
 help: ## Show this list
@@ -33,13 +34,18 @@ fuzz: ## Fuzz every target for FUZZTIME (20s)
 	FUZZTIME=$(FUZZTIME) .ci/fuzz
 
 .PHONY: bench
-bench: ## Run the benchmarks that match BENCH (.), BENCHCOUNT (6) times
-	go test -run='^$$' -bench='$(BENCH)' -benchmem -count=$(BENCHCOUNT) ./...
+bench: ## Run the benchmarks that match BENCH (.), BENCHCOUNT (6) times; all of them write BENCHMARKS.md
+	BENCH='$(BENCH)' BENCHCOUNT=$(BENCHCOUNT) .ci/bench
+
+.PHONY: benchalloc
+benchalloc: ## Check that operations allocate no more than on record; UPDATE=1 records anew
+	UPDATE=$(UPDATE) .ci/benchalloc
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint $(BIN)/buf ## Run the linters over Go and proto files
 	golangci-lint config verify
 	golangci-lint run ./...
+	cd tools/benchreport && golangci-lint run ./...
 	buf lint
 
 .PHONY: fmt

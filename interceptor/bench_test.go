@@ -15,8 +15,9 @@ import (
 	"github.com/duetime/duetime/internal/testserver"
 )
 
-// peers are the interceptors that are measured side by side, in one run: none, the
-// one people use today just to set a deadline, and ours.
+// peers are the interceptors that are measured side by side, in one run: none, what
+// callers of plain gRPC-Go write themselves, the one people use today just to set a
+// deadline, and ours.
 func peers(tb testing.TB) []struct {
 	name  string
 	unary grpc.UnaryClientInterceptor
@@ -27,6 +28,7 @@ func peers(tb testing.TB) []struct {
 		unary grpc.UnaryClientInterceptor
 	}{
 		{"none", passOn},
+		{"deadline", withDeadline},
 		{"timeout", timeout.UnaryClientInterceptor(3 * time.Second)},
 		{"duetime", interceptor.UnaryClientInterceptor(parse(tb, within3s))},
 	}
@@ -45,6 +47,15 @@ func clients(tb testing.TB, s *testserver.Server) map[string]*grpc.ClientConn {
 }
 
 func passOn(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	return invoker(ctx, method, req, reply, cc, opts...)
+}
+
+// withDeadline does what a caller does who sets a deadline himself.
+func withDeadline(
+	ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
 	return invoker(ctx, method, req, reply, cc, opts...)
 }
 
