@@ -20,8 +20,7 @@
 //
 // Two things are read or written without a lock. Ids come from an atomic counter. A
 // call and its id are written before the call enters the table and not while it is
-// there; who reads them has taken the call's entry from a list under the lock, which is
-// after it entered, and has won the call.
+// there; who reads them finds its entry in a list under the lock, or has won the call.
 //
 // The package knows nothing of gRPC. Nothing in it is package-level but the
 // counter of ids: a table made inside a testing/synctest bubble lives there whole.
