@@ -51,6 +51,10 @@ var (
 	_ func(func(context.Context, *interceptor.TimeoutError)) interceptor.Option                      = interceptor.WithObserver
 	_ func(func(any) string) interceptor.Option                                                      = interceptor.WithRequestData
 	_ func() interceptor.Option                                                                      = interceptor.WithTerseStatus
+	_ func(time.Duration) interceptor.Option                                                         = interceptor.WithLateResponses
+	_ func(func(interceptor.Late)) interceptor.Option                                                = interceptor.WithLateHandler
+	_ func(int) interceptor.Option                                                                   = interceptor.WithMaxLateCalls
+	_ func(*interceptor.Timeouts) int64                                                              = (*interceptor.Timeouts).LateCallsRefused
 	_ func(*interceptor.TimeoutError) *status.Status                                                 = (*interceptor.TimeoutError).GRPCStatus
 	_ func(*interceptor.TimeoutError) string                                                         = (*interceptor.TimeoutError).Message
 	_ func(*interceptor.TimeoutError) bool                                                           = (*interceptor.TimeoutError).SafeToRetry

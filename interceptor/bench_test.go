@@ -43,6 +43,7 @@ func clients(tb testing.TB, s *testserver.Server) map[string]*grpc.ClientConn {
 	}
 	all["DialOptions"] = s.Dial(interceptor.New(parse(tb, within3s)).DialOptions()...)
 	all["WithNetworkEvidence"] = s.Dial(interceptor.New(parse(tb, within3s), interceptor.WithNetworkEvidence(s.DialContext)).DialOptions()...)
+	all["WithLateResponses"] = s.Dial(interceptor.New(parse(tb, within3s), interceptor.WithLateResponses(time.Second)).DialOptions()...)
 	return all
 }
 

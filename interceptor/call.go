@@ -74,6 +74,9 @@ func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.
 	deadline, hasDeadline := ctx.Deadline()
 	c.decide(&c.limit, policy, o.limit, deadline, hasDeadline)
 	h.deadline = c.limit.at
+	if o.late != nil {
+		o.late.call, h.deadline = c, t.late.until(c.limit.at)
+	}
 	if undecided {
 		h.rare.open = &openLimit{call: c, local: policy, deadline: deadline, hasDeadline: hasDeadline}
 	}
@@ -130,9 +133,25 @@ func (c *call) complete(exceeded bool) bool {
 		return true
 	}
 	// Whoever was first ends the context when all is written down.
-	<-c.handout.done
+	c.awaitEnd()
 	return c.completed
 }
+
+// awaitEnd waits until all is written down of a call that is completed.
+func (c *call) awaitEnd() {
+	k := c.late()
+	if k == nil {
+		<-c.handout.done
+		return
+	}
+	select {
+	case <-c.handout.done:
+	case <-k.left:
+	}
+}
+
+// late returns what the call has where its answer may come late; nil: nothing.
+func (c *call) late() *lateCall { return c.handout.rare.lateCall() }
 
 // parentEnded completes the call because its caller's context has ended. When
 // that is the deadline which is the call's limit, it is the same expiry that the
@@ -150,6 +169,17 @@ func (c *call) parentEnded() {
 
 // over lets go of what a call that is over was tied to.
 func (c *call) over() {
+	if k := c.late(); k != nil {
+		if k.isGone() {
+			return // see lateCall.close
+		}
+		k.targets.deliver()
+	}
+	c.untie()
+}
+
+// untie is over for whoever the call has.
+func (c *call) untie() {
 	if c.timeouts.network != nil {
 		c.seen.endExchange()
 	}
@@ -193,9 +223,14 @@ func (c *call) expire() {
 // expireAs ends the call's context for a call that has expired.
 func (c *call) expireAs(e *ending) {
 	c.expiry = e
+	late := c.late()
+	if late.keep(e) {
+		return
+	}
 	// gRPC has not returned, so what it writes at the end is still missing. The
 	// caller gets another error than the one that stands here as the cause.
 	c.handout.end(context.DeadlineExceeded, c.explain(e, c.evidenceAt(e), context.DeadlineExceeded))
+	late.letGo() // c may be another call's by now, where late is nil
 }
 
 // awaitCaller waits until the caller's context has ended as well, where its deadline

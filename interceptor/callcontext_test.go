@@ -29,7 +29,7 @@ type key struct{}
 
 // TestCallContextAfterExpiry: inside the call, the context tells the story.
 func TestCallContextAfterExpiry(t *testing.T) {
-	each(t, bubbleModes, func(t *testing.T, m mode) {
+	each(t, promptModes, func(t *testing.T, m mode) {
 		gate := testserver.NewGate(t)
 		start := time.Now()
 		var inside, child, timed, valued, detached context.Context

@@ -20,6 +20,7 @@ type callOptions struct {
 	credentials credentials.PerRPCCredentials
 	credsEnd    int // the index behind the option that gave them; 0: none did
 	retryBuffer int // bytes of a request that gRPC keeps for retries
+	late        *lateCall
 }
 
 // defaultRetryBuffer is gRPC-Go's own default.
@@ -88,8 +89,8 @@ func (o *callOptions) messageCodec() messageCodec {
 // rare returns what the call has that few calls have; nil if there is nothing.
 // undecided tells that its limit may be decided later.
 func (o *callOptions) rare(undecided bool) *rare {
-	if o.codec == nil && o.subtype == "" && o.credentials == nil && !undecided {
+	if o.codec == nil && o.subtype == "" && o.credentials == nil && !undecided && o.late == nil {
 		return nil
 	}
-	return &rare{codec: o.messageCodec(), codecName: o.codecName, credentials: o.credentials}
+	return &rare{codec: o.messageCodec(), codecName: o.codecName, credentials: o.credentials, late: o.late}
 }

@@ -137,7 +137,7 @@ func TestTimeoutInterceptorOutside(t *testing.T) {
 // TestWhatOthersSee: an interceptor outside ours sees the explained error of every
 // call, one inside ours gRPC's own word, and nothing of a call without any time.
 func TestWhatOthersSee(t *testing.T) {
-	each(t, bubbleModes, func(t *testing.T, m mode) {
+	each(t, promptModes, func(t *testing.T, m mode) {
 		look := func(into *[]error) unary {
 			return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 				err := invoke(ctx, method, req, reply, cc, opts...)

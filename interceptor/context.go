@@ -38,7 +38,7 @@ var canceled = outcome{err: context.Canceled} //nolint:gochecknoglobals // it is
 func (h *handout) Deadline() (time.Time, bool) {
 	deadline := h.deadline
 	if open := h.rare.openLimit(); open != nil {
-		deadline = open.settle()
+		deadline = open.until()
 	}
 	if deadline.IsZero() {
 		return h.parent.Deadline()

@@ -35,4 +35,10 @@
 // Every call is a future, completed by exactly one event: its answer, its limit,
 // its caller's cancellation or the end of its connection. A synchronous call waits
 // for it; [Async] returns it.
+//
+// # Late answers
+//
+// gRPC resets a call's stream when its limit passes, so nobody learns when the answer
+// would have come. [WithLateResponses] lets the stream of a call whose request was sent
+// live on for a while, without its caller, and tells how late the answer was.
 package interceptor

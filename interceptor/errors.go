@@ -189,7 +189,8 @@ func (e *TimeoutError) Temporary() bool { return true }
 // SafeToRetry reports whether no attempt can have reached a server: nothing was
 // attempted, or every attempt still waited for a stream slot. It is settled when
 // gRPC has returned; for the cause of a context, a waiter's error and an error made
-// by hand it is false.
+// by hand it is false, and so it is for a call that goes on without its caller
+// (WithLateResponses).
 func (e *TimeoutError) SafeToRetry() bool { return e.notes.safeToRetry }
 
 // LogValue returns the fields as a group, for structured logs. Durations are

@@ -135,6 +135,11 @@ func (s *sightings) read() sighting {
 	if s.last != nil && s.last.live {
 		seen.takenBytes = s.last.takenBytes
 	}
+	if s.compressed && s.last != nil && s.last.held > 0 {
+		// It was read to be compressed. The end of that shows when gRPC gives it back,
+		// with the compressed one handed over.
+		seen.sent = time.Time{}
+	}
 	several := s.unary && seen.inGRPC > 1
 	s.mu.Unlock()
 	if exchange != nil {
@@ -153,6 +158,9 @@ type credentialsWitness handout
 // the stream's lock, so it must not touch the stream.
 func (w *credentialsWitness) GetRequestMetadata(ctx context.Context, uri ...string) (map[string]string, error) {
 	h := (*handout)(w)
+	if w.rare.lateCall().isGone() {
+		return nil, errNoMoreAttempts()
+	}
 	own := w.rare.usersCredentials()
 	h.noteAttempt(ctx, own != nil)
 	if own == nil {
@@ -186,6 +194,7 @@ func (w *finishWitness) onFinish(err error) {
 		s.noteFinish(w.trailer)
 		h.mu.Unlock()
 	}
+	w.rare.lateCall().noteEnd(err)
 }
 
 // noteTold sees gRPC say that it has ended the call. mu is held.

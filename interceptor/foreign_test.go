@@ -125,6 +125,7 @@ func TestSlowCodec(t *testing.T) {
 					side: interceptor.ClientSide, phase: phase, level: timeoutcfg.LevelConsumerService, limit: m.limit(),
 					sent: new(false), safe: new(false), attempts: new(1),
 				})
+				<-time.NewTimer(codec.marshal).C // the caller of a late call does not wait for it
 			})
 		})
 	}

@@ -63,7 +63,7 @@ func TestRetryOutside(t *testing.T) {
 			t.Errorf("what comes out is not the last attempt's: %v", e)
 		}
 		for i, call := range s.Calls() {
-			if left, ok := call.Timeout(); !ok || left != m.limit() {
+			if left, ok := call.Timeout(); !ok || left != m.propagated(m.limit()) {
 				t.Errorf("attempt %d came to the server with %v, want its own %v", i, left, m.limit())
 			}
 		}
@@ -237,7 +237,7 @@ func TestRetryInside(t *testing.T) {
 			t.Errorf("sent after %v: not the last attempt's", sent)
 		}
 		for i, call := range s.Calls() {
-			if left, _ := call.Timeout(); left != m.limit()-time.Duration(i)*(fails+backoff) {
+			if left, _ := call.Timeout(); left != m.propagated(m.limit())-time.Duration(i)*(fails+backoff) {
 				t.Errorf("attempt %d came to the server with %v", i, left)
 			}
 		}

@@ -51,6 +51,7 @@ type rare struct {
 	codecName   string                        // of the codec that the user forced; empty: none, or a nameless one
 	credentials credentials.PerRPCCredentials // the user's; nil: none
 	open        *openLimit                    // decides the deadline when it is first asked for; nil: it is decided
+	late        *lateCall                     // nil: the call ends with its limit
 }
 
 // messageCodec returns the call's codec. It is looked up for each message: see
@@ -71,6 +72,14 @@ func (r *rare) openLimit() *openLimit {
 		return nil
 	}
 	return r.open
+}
+
+// lateCall returns what the call has where its answer may come late; nil: nothing.
+func (r *rare) lateCall() *lateCall {
+	if r == nil {
+		return nil
+	}
+	return r.late
 }
 
 // usersCredentials returns the call credentials that the user gave; nil: none.

@@ -27,7 +27,8 @@ type Timeouts struct {
 	observe []observer
 	render  func(req any) string // nil: requests are never rendered
 	terse   bool
-	network *network // nil: no connection is watched
+	network *network       // nil: no connection is watched
+	late    *lateResponses // nil: a call ends with its limit
 }
 
 // New makes a Timeouts that obeys p; a nil p sets nothing, so that unary calls
@@ -41,6 +42,9 @@ func New(p *timeoutcfg.Policy, opts ...Option) *Timeouts {
 			panic("interceptor: nil Option given to New; leave it out instead")
 		}
 		o.apply(t)
+	}
+	if t.late != nil && t.late.grace == 0 {
+		t.late = nil
 	}
 	return t
 }

@@ -52,7 +52,7 @@ func (e *TimeoutError) appendMessage(b []byte, data string) []byte {
 	}
 	b = append(b, data...)
 	b = append(b, "], channel: "...)
-	b = e.appendChannel(b)
+	b = appendChannel(b, e.Local, e.Remote, e.Target)
 	return e.appendBracket(b)
 }
 
@@ -108,17 +108,17 @@ func (e *TimeoutError) appendElapsed(b []byte) []byte {
 	return append(b, milliseconds(e.Limit)...)
 }
 
-func (e *TimeoutError) appendChannel(b []byte) []byte {
-	if e.Local == nil && e.Remote == nil {
+func appendChannel(b []byte, local, remote net.Addr, target string) []byte {
+	if local == nil && remote == nil {
 		b = append(b, "null -> "...)
-		if e.Target == "" {
+		if target == "" {
 			return append(b, "null"...)
 		}
-		return append(b, e.Target...)
+		return append(b, target...)
 	}
-	b = append(b, addressText(e.Local)...)
+	b = append(b, addressText(local)...)
 	b = append(b, " -> "...)
-	return append(b, addressText(e.Remote)...)
+	return append(b, addressText(remote)...)
 }
 
 // appendBracket appends duetime's own part: pairs parted by "; ", first who set

@@ -71,6 +71,15 @@ func (l *openLimit) settle() time.Time {
 	return l.call.limit.at
 }
 
+// until is settle for the call's context, which may live longer.
+func (l *openLimit) until() time.Time {
+	at := l.settle()
+	if l.call.late() == nil {
+		return at
+	}
+	return l.call.timeouts.late.until(at)
+}
+
 // settled returns the call's limit, which does not change any more.
 func (c *call) settled() limit {
 	if open := c.handout.rare.openLimit(); open != nil {

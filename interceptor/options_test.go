@@ -90,7 +90,7 @@ func TestTargetsOnExpiry(t *testing.T) {
 		"header first": talkative,
 	} {
 		t.Run(name, func(t *testing.T) {
-			each(t, bubbleModes, func(t *testing.T, m mode) {
+			each(t, promptModes, func(t *testing.T, m mode) {
 				gate := testserver.NewGate(t)
 				s := testserver.New(t, m.network, wrap(gate.Deaf))
 				r := m.rig(t, s, setup{policy: m.brief()})
@@ -233,7 +233,7 @@ func TestDefaultCallOptions(t *testing.T) {
 				<-gate.Entered()
 				settle()
 				got, ok := s.Calls()[0].Timeout()
-				if got != tt.limit || ok != (tt.limit != 0) {
+				if got != m.propagated(tt.limit) || ok != (tt.limit != 0) {
 					t.Errorf("grpc-timeout %v, want %v", got, tt.limit)
 				}
 				if tt.limit == 0 {

@@ -145,8 +145,8 @@ func TestLimits(t *testing.T) {
 // sameLimit checks a limit where it can be seen while the call runs.
 func sameLimit(t *testing.T, r *rig, seen testserver.Call, limit time.Duration, level timeoutcfg.Level) {
 	t.Helper()
-	if d, ok := seen.Timeout(); d != limit || ok != (limit != 0) {
-		t.Errorf("grpc-timeout %v, want %v", d, limit)
+	if d, ok := seen.Timeout(); d != r.mode.propagated(limit) || ok != (limit != 0) {
+		t.Errorf("grpc-timeout %v, want %v", d, r.mode.propagated(limit))
 	}
 	flying := r.timeouts.InFlight()
 	if len(flying) != 1 {

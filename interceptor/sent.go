@@ -63,6 +63,13 @@ func (w *codecWitness) Marshal(v any) (mem.BufferSlice, error) {
 		s.noteEncoding()
 		h.mu.Unlock()
 	}
+	if k := h.rare.lateCall(); k != nil {
+		return k.encode(h, v)
+	}
+	return h.encode(v)
+}
+
+func (h *handout) encode(v any) (mem.BufferSlice, error) {
 	data, err := h.rare.messageCodec().Marshal(v)
 	if err != nil {
 		return nil, err
@@ -73,6 +80,9 @@ func (w *codecWitness) Marshal(v any) (mem.BufferSlice, error) {
 // Unmarshal decodes with the call's own codec. That it is asked to is the arrival
 // of the response.
 func (w *codecWitness) Unmarshal(data mem.BufferSlice, v any) error {
+	if _, ok := v.(*thrownAway); ok {
+		return nil
+	}
 	h := (*handout)(w)
 	if s := h.witnessed(); s != nil {
 		s.noteAnswer()

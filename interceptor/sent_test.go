@@ -245,6 +245,7 @@ func TestSlowMarshal(t *testing.T) {
 			t.Errorf("got %v", e)
 		}
 		sound(t, e)
+		_ = testserver.Pause(t.Context(), time.Second) // the caller of a late call has not waited for it
 	})
 }
 

@@ -42,6 +42,9 @@ func (t *Timeouts) openStream(
 	}
 	var o callOptions
 	o.read(opts)
+	if o.late = t.late.along(opts); o.late != nil {
+		opts = o.late.targets.opts
+	}
 	c := t.newCall(ctx, method, interceptors.NewClientCallMeta(method, desc, nil).Typ, conn, &o)
 	if !c.limit.left() {
 		c.handout.end(context.Canceled, nil)
@@ -64,9 +67,13 @@ func (t *Timeouts) openStream(
 	}
 	opened = true
 	s.ClientStream = inner
+	var user grpc.ClientStream = s
+	if bound := c.settled(); o.late != nil && bound.exists() {
+		user = o.late.watch(s)
+	}
 	c.seen.noteOpened()
 	s.endIfAbandoned()
-	return s, nil
+	return user, nil
 }
 
 // clientStream is a stream whose call is in flight. Like any client stream, it may
@@ -114,7 +121,11 @@ func (s *clientStream) CloseSend() error {
 func (s *clientStream) RecvMsg(m any) error {
 	s.call.seen.noteReceiving(1)
 	defer s.call.seen.noteReceiving(-1) // when the end, if it is one, is written down
-	err := s.ClientStream.RecvMsg(m)
+	return s.received(s.ClientStream.RecvMsg(m))
+}
+
+// received takes down what gRPC's RecvMsg has returned.
+func (s *clientStream) received(err error) error {
 	if err == nil && s.desc.ServerStreams {
 		return nil // there may be more
 	}

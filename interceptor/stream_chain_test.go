@@ -251,7 +251,7 @@ func (s rewriting) RecvMsg(m any) error {
 // While the user waits in RecvMsg, what comes through the chain decides, not what
 // gRPC says to us directly.
 func TestEndRewrittenFurtherIn(t *testing.T) {
-	each(t, streamModes, func(t *testing.T, m mode) {
+	each(t, promptStreamModes, func(t *testing.T, m mode) {
 		explained := &interceptor.TimeoutError{CallID: -1}
 		rewrite := func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 			s, err := streamer(ctx, desc, cc, method, opts...)

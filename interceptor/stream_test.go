@@ -23,7 +23,10 @@ import (
 )
 
 // streamModes are the ways to make a stream under the policy.
-var streamModes = []mode{bubbleModes[0], bubbleModes[1], bubbleModes[3]}
+var (
+	streamModes       = append(slices.Clip(promptStreamModes), lateMode)
+	promptStreamModes = []mode{bubbleModes[0], bubbleModes[1], bubbleModes[3]} // gRPC returns before the user
+)
 
 // streamLimit is what consumer300ms bounds everything by.
 const streamLimit = 300 * time.Millisecond
@@ -295,7 +298,7 @@ func TestStreamLimits(t *testing.T) {
 					t.Errorf("left in flight: %+v", left)
 				}
 				got, ok := server.Calls()[0].Timeout()
-				if ok != (tt.limit > 0) || got != tt.limit {
+				if ok != (tt.limit > 0) || got != m.propagated(tt.limit) {
 					t.Errorf("the server saw the deadline %v, %v", got, ok)
 				}
 			})

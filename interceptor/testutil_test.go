@@ -25,6 +25,7 @@ type mode struct {
 	dialOptions bool // the client is made with DialOptions, not with the interceptor alone
 	future      bool // calls go through Async and Get
 	evidence    bool // with WithNetworkEvidence, which needs dialOptions
+	late        bool // with WithLateResponses
 }
 
 func (m mode) String() string {
@@ -38,6 +39,9 @@ func (m mode) String() string {
 	if m.evidence {
 		s += ",WithNetworkEvidence"
 	}
+	if m.late {
+		s += ",WithLateResponses"
+	}
 	return s
 }
 
@@ -49,13 +53,17 @@ var (
 	tcpMode   = mode{network: testserver.TCP}
 	// evidenceMode has connections of which there is most to see.
 	evidenceMode = mode{network: testserver.TCP, dialOptions: true, evidence: true}
+	lateMode     = mode{network: testserver.Bufconn, late: true}
 	// bubbleModes and allModes cover what must not matter to an outcome.
-	bubbleModes = []mode{
+	// promptModes are those of the bubble where gRPC returns before the caller.
+	promptModes = []mode{
 		plainMode,
 		{network: testserver.Bufconn, dialOptions: true},
 		{network: testserver.Bufconn, future: true},
 		{network: testserver.Bufconn, dialOptions: true, evidence: true},
 	}
+	bubbleModes = append(slices.Clip(promptModes), lateMode,
+		mode{network: testserver.Bufconn, dialOptions: true, future: true, evidence: true, late: true})
 	allModes = append(slices.Clip(bubbleModes), mode{network: testserver.TCP, dialOptions: true, future: true}, evidenceMode)
 )
 
@@ -137,15 +145,30 @@ func (m mode) rig(tb testing.TB, p peer, s setup) *rig {
 
 // options returns those of the setup and of the mode.
 func (m mode) options(p peer, s setup) []interceptor.Option {
-	if !m.evidence {
-		return s.opts
+	opts := slices.Clip(s.opts)
+	if m.late {
+		opts = append(opts, interceptor.WithLateResponses(usualGrace))
 	}
-	dial := p.DialContext
-	if s.dialer != nil {
-		dial = s.dialer
+	if m.evidence {
+		dial := p.DialContext
+		if s.dialer != nil {
+			dial = s.dialer
+		}
+		opts = append(opts, interceptor.WithNetworkEvidence(dial))
 	}
-	return append(slices.Clip(s.opts), interceptor.WithNetworkEvidence(dial))
+	return opts
 }
+
+// propagated is the time that travels to the server as the rest of a limit; 0: none.
+func (m mode) propagated(limit time.Duration) time.Duration {
+	if !m.late || limit == 0 {
+		return limit
+	}
+	return limit + usualGrace
+}
+
+// usualGrace is that of the modes with late responses.
+const usualGrace = 5 * time.Second
 
 // parse returns the policy of a service config, nil for "".
 func parse(tb testing.TB, config string) *timeoutcfg.Policy {

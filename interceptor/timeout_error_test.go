@@ -313,7 +313,7 @@ func TestObserver(t *testing.T) {
 
 // TestCause is what gRPC returned, so that it can be looked into.
 func TestCause(t *testing.T) {
-	each(t, bubbleModes, func(t *testing.T, m mode) {
+	each(t, promptModes, func(t *testing.T, m mode) {
 		gate := testserver.NewGate(t)
 		var got error
 		r := m.rig(t, testserver.New(t, m.network, gate.Deaf), setup{policy: m.brief(), inner: []grpc.UnaryClientInterceptor{

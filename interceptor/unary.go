@@ -24,6 +24,7 @@ func (t *Timeouts) invokeUnary(
 	}
 	var o callOptions
 	o.read(opts)
+	o.late = t.late.aside(reply, opts)
 	c := t.newCall(ctx, method, interceptors.Unary, conn, &o)
 	h := c.handout
 	o.future.begin(c)
@@ -31,6 +32,13 @@ func (t *Timeouts) invokeUnary(
 		defer h.end(context.Canceled, nil)
 		defer o.future.end(c)
 		return finished(opts, c.fail(c.notStarted(), req))
+	}
+	if o.late != nil {
+		if h.rare.openLimit() != nil || c.limit.exists() {
+			//nolint:contextcheck // the call has ctx
+			return t.invokeAside(c, req, &o, invoker)
+		}
+		h.rare.late = nil // nothing comes late
 	}
 	release, returned := c.begin(), false
 	defer func() {
