@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -49,7 +50,14 @@ var modes = []mode{
 		s.Credentials = t.Credentials(s.Credentials)
 		return t, t.DialOptions()
 	}},
+	{name: "WithLateResponses", options: func(p *timeoutcfg.Policy, _ *faults.Fault, _ *faults.Scene, observe interceptor.Option) (*interceptor.Timeouts, []grpc.DialOption) {
+		t := interceptor.New(p, observe, interceptor.WithLogger(nil), interceptor.WithLateResponses(grace))
+		return t, t.DialOptions()
+	}},
 }
+
+// grace is how long calls live on after their limits in the mode that has them do.
+const grace = 300 * time.Millisecond
 
 // client is a client of a fault, made in one of the modes.
 type client struct {
