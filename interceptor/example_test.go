@@ -20,17 +20,27 @@ import (
 	"github.com/duetime/duetime/timeoutcfg"
 )
 
-// slowGreeter greets Ann at once and nobody else.
+// slowGreeter greets Ann at once, Bob after a while, and nobody else.
 type slowGreeter struct {
 	greeterv1.UnimplementedGreeterServiceServer
 }
 
 func (slowGreeter) SayHello(ctx context.Context, req *greeterv1.SayHelloRequest) (*greeterv1.SayHelloResponse, error) {
-	if req.GetName() != "Ann" {
-		<-ctx.Done()
+	var late <-chan time.Time
+	switch req.GetName() {
+	case "Ann":
+		return &greeterv1.SayHelloResponse{Greeting: "Hello, Ann!"}, nil
+	case "Bob":
+		timer := time.NewTimer(150 * time.Millisecond)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-late:
+		return &greeterv1.SayHelloResponse{Greeting: "Hello, Bob!"}, nil
+	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return &greeterv1.SayHelloResponse{Greeting: "Hello, Ann!"}, nil
 }
 
 // connectGreeter returns a client of a slowGreeter whose calls are under the policy.
