@@ -122,11 +122,11 @@ func (h *handout) end(err, cause error) {
 	if !h.outcome.CompareAndSwap(nil, o) {
 		return
 	}
-	close(h.done)
 	h.mu.Lock()
 	first, more := h.first, h.call.followers
 	h.first, h.call.followers = nil, nil
 	h.mu.Unlock()
+	close(h.done) // last: who waits for it may part the call from h
 	if first != nil {
 		first()
 	}
