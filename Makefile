@@ -12,6 +12,7 @@ FUZZTIME ?= 20s
 BENCH ?= .
 BENCHCOUNT ?= 6
 UPDATE ?=
+SOAKTIME ?= 5m
 
 .PHONY: help
 help: ## Show this list
@@ -28,6 +29,10 @@ race: ## Run the tests under the race detector, in a random order
 .PHONY: faults
 faults: ## Run the fault suite
 	go test -race ./internal/faults/
+
+.PHONY: soak
+soak: ## Load clients while every fault happens, for SOAKTIME (5m); nothing may be left
+	SOAKTIME=$(SOAKTIME) go test -v -count=1 -timeout=0 -run='^TestSoak$$' ./internal/soak | grep -vE '^(=== | +--- PASS)'
 
 .PHONY: fuzz
 fuzz: ## Fuzz every target for FUZZTIME (20s)
