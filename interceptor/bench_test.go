@@ -62,9 +62,9 @@ func withDeadline(
 
 const benchMethod = "/grpc.testing.TestService/UnaryCall"
 
-// The interceptor's own work: what stands in for gRPC encodes the request with the
-// call's codec, reads its bytes once, and derives and ends a context. A caller whose
-// context can be cancelled has the call tied to it besides.
+// BenchmarkInterceptor is the interceptor's own work: what stands in for gRPC encodes the
+// request with the call's codec, reads its bytes once, and derives and ends a context. A
+// caller whose context can be cancelled has the call tied to it besides.
 func BenchmarkInterceptor(b *testing.B) {
 	req := &testpb.SimpleRequest{Payload: &testpb.Payload{Body: make([]byte, 64)}}
 	cancelable, cancel := context.WithCancel(b.Context())
@@ -105,7 +105,7 @@ func standIn(ctx context.Context, _ string, req, _ any, _ *grpc.ClientConn, opts
 	return nil
 }
 
-// Whole calls over loopback, 32 callers on each processor.
+// BenchmarkRoundTrip makes whole calls over loopback, 32 callers on each processor.
 func BenchmarkRoundTrip(b *testing.B) {
 	server := testserver.New(b, testserver.TCP, testserver.Echo)
 	for name, conn := range clients(b, server) {

@@ -115,6 +115,8 @@ func perEntry(b *testing.B, n int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/entry")
 }
 
+// BenchmarkResolve: the limit of a call that a method's entry is about, a service's, and
+// none but the side's own or the default.
 func BenchmarkResolve(b *testing.B) {
 	sizes(b, func(b *testing.B, n int) {
 		p := manyEntries(b, n)
@@ -135,6 +137,7 @@ func BenchmarkResolve(b *testing.B) {
 	})
 }
 
+// BenchmarkParse: a policy is read, of entries with two names each.
 func BenchmarkParse(b *testing.B) {
 	sizes(b, func(b *testing.B, n int) {
 		config := []byte(manyJSON(n))
@@ -152,7 +155,7 @@ func BenchmarkParse(b *testing.B) {
 	})
 }
 
-// What else is done to whole policies.
+// BenchmarkPolicy: what else is done to whole policies.
 func BenchmarkPolicy(b *testing.B) {
 	for name, do := range map[string]func(p *timeoutcfg.Policy) any{
 		"Merge":         func(p *timeoutcfg.Policy) any { return timeoutcfg.Merge(p, p) },
@@ -178,6 +181,7 @@ func BenchmarkPolicy(b *testing.B) {
 	}
 }
 
+// BenchmarkFromProto: a policy is made of a message.
 func BenchmarkFromProto(b *testing.B) {
 	sizes(b, func(b *testing.B, n int) {
 		m := manyEntries(b, n).Proto()

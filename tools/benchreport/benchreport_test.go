@@ -40,13 +40,14 @@ func readOutput(t *testing.T) *results {
 
 func TestReport(t *testing.T) {
 	t.Parallel()
-	text, plots := report(readOutput(t), "make bench", []version{{"Go", "go1.26"}})
+	text, plots := report(readOutput(t), "make bench", []version{{"Go", "go1.26"}},
+		func(b *benchmark) string { return "Of " + b.name + "." })
 	for _, want := range []string{
 		"`make bench` on A Processor", "- Go go1.26",
 		"| sec/op | duetime | other |\n| --- | --- | --- |\n| inflight=1 | 100.0n ± 0% | 200.0n ± 0% (2×) |\n| inflight=10 |",
 		"| B/op | duetime | other |", "| inflight=1 | 48.00 | 64.00 (1.33×) |",
 		"![Map against the number of calls in flight](docs/bench/map.svg)",
-		"## Late (`some`)", "| n=<5> | 30.00 |",
+		"## Late (`some`)\n\nOf Late.\n", "| n=<5> | 30.00 |",
 	} {
 		want = strings.ReplaceAll(want, " ± 0%", "")
 		if !strings.Contains(text, want) {
@@ -117,6 +118,17 @@ func TestNoResults(t *testing.T) {
 	t.Parallel()
 	if _, err := read(strings.NewReader("FAIL\n"), "bench.txt"); err == nil || !strings.Contains(err.Error(), "no benchmark in it") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	docs := docsIn("../..")
+	if got := docs(&benchmark{pkg: module + "/timeoutcfg", name: "FromProto"}); got != "BenchmarkFromProto: a policy is made of a message." {
+		t.Errorf("the comment of FromProto is %q", got)
+	}
+	if got := docs(&benchmark{pkg: module + "/nowhere", name: "FromProto"}); got != "" {
+		t.Errorf("the comment of a benchmark that is not there is %q", got)
 	}
 }
 

@@ -68,7 +68,7 @@ func writeReport(root, command string, r *results) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	text, plots := report(r, command, versions)
+	text, plots := report(r, command, versions, docsIn(root))
 	for name, svg := range plots {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(svg), 0o644); err != nil {
 			return err

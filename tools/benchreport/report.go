@@ -16,7 +16,7 @@ const plotDir = "docs/bench"
 const ours = "duetime"
 
 // report returns the text of BENCHMARKS.md, and the plots by the names of their files.
-func report(r *results, command string, versions []version) (text string, plots map[string]string) {
+func report(r *results, command string, versions []version, docs func(b *benchmark) string) (text string, plots map[string]string) {
 	var b strings.Builder
 	plots = map[string]string{}
 	fmt.Fprintf(&b, `# Benchmarks
@@ -32,12 +32,15 @@ func report(r *results, command string, versions []version) (text string, plots 
 	fmt.Fprintf(&b, `
 Each figure is the median of several runs in one go, with the half width of its 95 %%
 confidence interval where there were enough runs for one. A factor in parentheses is a
-peer's median over that of %s; it stands there only where the two differ for certain
-(Mann-Whitney U test, p < 0.05).
+peer's median over that of %s; with a ~ the two may as well be the same (Mann-Whitney
+U test, p ≥ 0.05).
 `, ours)
 	for _, bench := range r.benchmarks {
-		pkg := strings.TrimPrefix(bench.pkg, "github.com/duetime/duetime/")
+		pkg := strings.TrimPrefix(bench.pkg, module+"/")
 		fmt.Fprintf(&b, "\n## %s (`%s`)\n", bench.name, pkg)
+		if doc := docs(bench); doc != "" {
+			fmt.Fprintf(&b, "\n%s\n", doc)
+		}
 		if svg := plot(bench); svg != "" {
 			name := strings.ToLower(bench.name) + ".svg"
 			plots[name] = svg
@@ -54,17 +57,14 @@ peer's median over that of %s; it stands there only where the two differ for cer
 
 // beside writes a table for each unit, with a column for each peer.
 func (b *benchmark) beside(to *strings.Builder) {
-	var peers, labels, units []string
+	var peers, labels []string
 	for _, c := range b.cases {
 		peers, labels = appendNew(peers, c.peer), appendNew(labels, c.label())
-		for _, u := range c.units {
-			units = appendNew(units, u)
-		}
 	}
 	if i := slices.Index(peers, ours); i > 0 {
 		peers = slices.Insert(slices.Delete(peers, i, i+1), 0, ours)
 	}
-	for _, unit := range units {
+	for _, unit := range b.units() {
 		header(to, append([]string{unit}, peers...))
 		for _, label := range labels {
 			cells := append(make([]string, 0, len(peers)+1), label)
@@ -79,12 +79,7 @@ func (b *benchmark) beside(to *strings.Builder) {
 
 // alone writes one table, with a column for each unit.
 func (b *benchmark) alone(to *strings.Builder) {
-	var units []string
-	for _, c := range b.cases {
-		for _, u := range c.units {
-			units = appendNew(units, u)
-		}
-	}
+	units := b.units()
 	header(to, append([]string{""}, units...))
 	for _, c := range b.cases {
 		cells := append(make([]string, 0, len(units)+1), c.label())
@@ -93,6 +88,21 @@ func (b *benchmark) alone(to *strings.Builder) {
 		}
 		row(to, cells)
 	}
+}
+
+// units returns the units of a benchmark. Where a benchmark keeps the time of an
+// operation to itself, what an operation allocates means as little.
+func (b *benchmark) units() []string {
+	var units []string
+	for _, c := range b.cases {
+		for _, u := range c.units {
+			units = appendNew(units, u)
+		}
+	}
+	if !slices.Contains(units, plotUnit) {
+		units = slices.DeleteFunc(units, func(u string) bool { return strings.HasSuffix(u, "/op") })
+	}
+	return units
 }
 
 func (b *benchmark) find(label, peer string) *benchCase {
@@ -118,10 +128,14 @@ func cell(base, c *benchCase, unit string) string {
 		return text
 	}
 	center := base.summary(unit).Center
-	if center == 0 || s.Center == center || !differ(base.sample(unit), c.sample(unit)) {
+	if center == 0 || s.Center == center {
 		return text
 	}
-	return text + fmt.Sprintf(" (%.3g×)", s.Center/center)
+	doubt := "~"
+	if differ(base.sample(unit), c.sample(unit)) {
+		doubt = ""
+	}
+	return text + fmt.Sprintf(" (%s%.3g×)", doubt, s.Center/center)
 }
 
 // differ reports whether two samples are different for certain.
