@@ -180,7 +180,8 @@ func (b *lastByte) ReadOnlyData() []byte {
 		s.noteRead(b.message)
 		b.of.mu.Unlock()
 	}
-	return b.Buffer.ReadOnlyData()[b.begin():]
+	data := b.Buffer.ReadOnlyData()
+	return data[max(len(data)-1, 0):]
 }
 
 // Ref takes a reference.
@@ -208,7 +209,10 @@ type allButLast lastByte
 func (b *allButLast) Len() int { return b.Buffer.Len() - 1 }
 
 // ReadOnlyData leaves the last byte out.
-func (b *allButLast) ReadOnlyData() []byte { return b.Buffer.ReadOnlyData()[:b.Len()] }
+func (b *allButLast) ReadOnlyData() []byte {
+	data := b.Buffer.ReadOnlyData()
+	return data[:len(data)-1]
+}
 
 // endMark is an empty buffer behind the last byte. A transport that writes the
 // message has no reason to read on when it has the last byte. Who copies the whole

@@ -52,6 +52,12 @@ func (s *sightings) noteEncoded(size int, inline *lastByte) *lastByte {
 	return last
 }
 
+func (s *sightings) forget(m *message) {
+	if i := slices.Index(s.messages, m); i >= 0 {
+		s.messages = slices.Delete(s.messages, i, i+1)
+	}
+}
+
 func (s *sightings) forgetAll() {
 	for _, m := range s.messages {
 		m.live = false
@@ -188,6 +194,6 @@ func (s *sightings) noteFree(m *message) {
 			s.untaken--
 			s.allTaken()
 		}
-		s.messages = slices.DeleteFunc(s.messages, func(other *message) bool { return other == m })
+		s.forget(m)
 	}
 }
