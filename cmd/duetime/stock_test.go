@@ -123,10 +123,15 @@ func TestSilentServer(t *testing.T) {
 
 // impatient runs a command line that waits for 0.2 s where it would for 10 s.
 func impatient(ctx context.Context, line string) result {
+	return within(ctx, 200*time.Millisecond, line)
+}
+
+// within runs a command line that waits for a server as long as patience.
+func within(ctx context.Context, patience time.Duration, line string) result {
 	var out, errOut strings.Builder
 
 	a := newApp(strings.NewReader(""), &out, &errOut)
-	a.patience = 200 * time.Millisecond
+	a.patience = patience
 	args := strings.Fields(line)
 
 	return result{args: args, code: a.run(ctx, args), out: out.String(), err: errOut.String()}
