@@ -11,8 +11,6 @@ import (
 const (
 	slotWidth = 8 * time.Millisecond
 	slotCount = 128 // a power of two
-
-	unlimitedCount = 8 // lists of calls without a limit: a walk over one is short
 )
 
 // never is the time of a timer that is not armed.
@@ -24,12 +22,12 @@ type shard[C any] struct {
 
 	mu        sync.Mutex // guards all below
 	count     int        // of the calls in it
-	unlimited [unlimitedCount]list[C]
+	unlimited list[C]
 	slots     *[slotCount]list[C] // nil: no call ever had a limit
 	timer     *time.Timer         // nil: it was never armed
 	armed     time.Duration       // see run
 
-	_ [16]byte // to two cache lines: the next shard is another processor's
+	_ [8]byte // to a cache line: the next shard is another processor's
 }
 
 // put puts e, which is in no list, where it belongs. mu is held.
@@ -37,7 +35,7 @@ func (s *shard[C]) put(e *Entry[C], now, limit time.Duration) {
 	s.count++
 	if limit <= 0 {
 		e.due = 0
-		s.unlimited[e.id/shardCount&(unlimitedCount-1)].add(e)
+		s.unlimited.add(e)
 		return
 	}
 	if s.slots == nil {
@@ -148,9 +146,7 @@ func (s *shard[C]) earliest(now time.Duration) time.Duration {
 func (s *shard[C]) each(w *walk[C], visit func(*Entry[C])) {
 	w.begin()
 	defer w.end()
-	for k := range s.unlimited {
-		w.list(&s.unlimited[k], visit)
-	}
+	w.list(&s.unlimited, visit)
 	for k := 0; s.slots != nil && k < slotCount; k++ {
 		w.list(&s.slots[k], visit)
 	}
