@@ -1,6 +1,7 @@
 package futuremap_test
 
 import (
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -114,4 +115,40 @@ func TestExpiryLetsOthersIn(t *testing.T) {
 			t.Errorf("%d calls are left", n)
 		}
 	})
+}
+
+// TestNoneIsForgotten, in real time: calls come from all sides with limits down to
+// nothing, leave and get other limits, while timers run and are armed anew. The test
+// ends when each of them has ended once.
+func TestNoneIsForgotten(t *testing.T) {
+	t.Parallel()
+	const sides, each = 4, 50_000
+	var left sync.WaitGroup
+	left.Add(sides * each)
+	table := futuremap.New(func(c *call) {
+		c.expired.Add(1)
+		left.Done()
+	})
+	for side := range uint64(sides) {
+		go func() {
+			r := rand.New(rand.NewPCG(side, 0))
+			var calls []*call
+			for range each {
+				c := register(table, 1+time.Duration(r.Int64N(int64(100*time.Millisecond))))
+				calls = append(calls, c)
+				switch other := calls[r.IntN(len(calls))]; r.IntN(10) {
+				case 0:
+					if table.Complete(&other.Entry) {
+						left.Done()
+					}
+				case 1:
+					table.Reset(&other.Entry, 1+time.Duration(r.Int64N(int64(50*time.Millisecond))))
+				}
+			}
+		}()
+	}
+	left.Wait()
+	if n := table.Len(); n != 0 {
+		t.Errorf("%d calls are left", n)
+	}
 }
