@@ -15,6 +15,7 @@ type binder struct {
 	names    names
 
 	files        map[string]int // the order of the files
+	foreign      []string       // those that have nothing of Dubbo's
 	declarations []*declaration
 
 	problems        []Problem
@@ -32,6 +33,10 @@ func newBinder(s *settings) *binder {
 func (b *binder) take(name string, c contents) {
 	if _, again := b.files[name]; !again {
 		b.files[name] = len(b.files)
+	}
+
+	if c.foreign && len(c.warnings) == 0 {
+		b.foreign = append(b.foreign, name)
 	}
 
 	b.declarations = append(b.declarations, c.declarations...)
@@ -57,6 +62,7 @@ func (b *binder) bind() *duetimev1.TimeoutPolicy {
 
 	m := &duetimev1.TimeoutPolicy{Consumer: b.side(&calls), Provider: b.side(&serves)}
 	b.unused()
+	b.fromFiles()
 
 	if len(b.problems) == 0 {
 		b.spareStreams(m)

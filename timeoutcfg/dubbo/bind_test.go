@@ -202,6 +202,21 @@ func TestBind(t *testing.T) {
 			[]string{`a.xml:2: Dubbo has no element "referance"; it is not read`},
 		},
 		{
+			"an attribute that Dubbo does not have", `<dubbo:reference interface="a.B" Timeout="1000"><dubbo:method name="get" timeOut="1"/></dubbo:reference>`,
+			nil,
+			[]string{
+				`a.xml:2: Dubbo has no attribute "Timeout"; left out: write timeout`,
+				`a.xml:2: Dubbo has no attribute "timeOut"; left out: write timeout`,
+			},
+		},
+		{
+			"elements of Dubbo 3's metrics and tracing",
+			`<dubbo:metrics><dubbo:aggregation enabled="true" time-window-seconds="9"/><dubbo:histogram/><dubbo:prometheus-exporter/><dubbo:prometheus-pushgateway/></dubbo:metrics>
+<dubbo:tracing><dubbo:sampling/><dubbo:propagation/><dubbo:baggage><dubbo:remoteFields/><dubbo:correlation><dubbo:fields/></dubbo:correlation></dubbo:baggage>
+<dubbo:tracing-exporter><dubbo:zipkin-config connect-timeout="1s"/></dubbo:tracing-exporter></dubbo:tracing><dubbo:protocol><dubbo:triple/></dubbo:protocol>`,
+			nil, nil,
+		},
+		{
 			"timeouts in a url", `<dubbo:reference interface="a.B" url="dubbo://127.0.0.1:20880/a.B?timeout=3000"/>`,
 			nil,
 			[]string{`a.xml:2: the timeouts in the parameters of url are not read; write them as attributes`},

@@ -2,18 +2,25 @@ package dubbo
 
 import (
 	"strconv"
+	"strings"
 )
 
 // document is a part of a file that Spring Boot takes or leaves as a whole.
 type document struct {
-	keys []key
+	keys    []key
+	answers []key // what placeholders may stand for
 }
 
 // refuseTwice reports the keys that a document has twice, however they are written.
+// One that Dubbo does not read is left to those who do: Java lets the last one count.
 func (d *document) refuseTwice(c *contents) {
 	seen := make(map[string]key, len(d.keys))
 
 	for _, k := range d.keys {
+		if !k.read() {
+			continue
+		}
+
 		id := identity(k.path)
 
 		first, again := seen[id]
@@ -35,6 +42,19 @@ func (d *document) refuseTwice(c *contents) {
 			return
 		}
 	}
+}
+
+// read reports whether a key has a name that Dubbo knows, or tells when others count.
+func (k key) read() bool {
+	list := segments(k.path)
+	if len(list) < 2 {
+		return false
+	}
+
+	second := uniform(list[1].text)
+	_, ours := keyTable[second]
+
+	return (ours || elsewhereTable[second]) && !strings.Contains(k.path, "${") || uniform(list[0].text) == springName
 }
 
 // merge returns the keys of all documents, where those of a later one are put over

@@ -43,8 +43,20 @@ func Read(files []File, opts ...Option) (*Result, error) {
 
 	s.files = names
 
-	for _, f := range files {
-		b.take(f.Name, read(f, s))
+	s.asked = ask(files, s.placeholders)
+	s.answers, s.filled = map[string]answer{}, map[string]value{}
+
+	all := make([]contents, len(files))
+
+	for i, f := range files {
+		all[i] = read(f, s)
+		s.sources = append(s.sources, all[i].sources...)
+		s.answered(all[i].answers, s.rank(f.Name))
+	}
+
+	for i := range all {
+		all[i].declare(names[i], s.asked)
+		b.take(names[i], all[i])
 	}
 
 	message := b.bind()

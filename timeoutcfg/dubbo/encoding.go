@@ -49,6 +49,24 @@ func decodeXML(f File) (text []byte, refused *Problem) {
 	return decodeBy(f, enc, name)
 }
 
+var newerXML = regexp.MustCompile(`^\s*<\?xml\s+version\s*=\s*["']1\.(1)["']`)
+
+// asVersion10 returns an XML 1.1 text as 1.0, which is all that the decoder reads. They
+// differ in what characters names may have, which Dubbo's do not.
+func asVersion10(text []byte) []byte {
+	const enough = 256
+
+	at := newerXML.FindSubmatchIndex(text[:min(len(text), enough)])
+	if at == nil {
+		return text
+	}
+
+	text = bytes.Clone(text)
+	text[at[2]] = '0'
+
+	return text
+}
+
 func validUTF8(f File, text []byte) ([]byte, *Problem) {
 	if utf8.Valid(text) {
 		return text, nil

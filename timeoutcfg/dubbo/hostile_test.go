@@ -114,7 +114,7 @@ func TestHostileFiles(t *testing.T) {
 			runtime.GC()
 			runtime.ReadMemStats(&before)
 
-			got := sketchBriefly(read(File{Name: c.name, Content: []byte(c.text)}, &settings{}))
+			got := sketchBriefly(readAlone(File{Name: c.name, Content: []byte(c.text)}))
 
 			runtime.ReadMemStats(&after)
 
@@ -128,6 +128,15 @@ func TestHostileFiles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// readAlone reads a file as if it were the only one.
+func readAlone(f File) contents {
+	s := &settings{asked: ask([]File{f}, nil)}
+	c := read(f, s)
+	c.declare(f.Name, s.asked)
+
+	return c
 }
 
 // sketchBriefly writes down the first problem, if there is one.

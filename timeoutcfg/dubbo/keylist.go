@@ -28,12 +28,14 @@ type keyList struct {
 	file      string
 	documents []document
 	problems  []Problem
+	asked     questions
 	count     int
+	answers   int
 	tooMany   bool // so that there is no sense in reading on
 }
 
-func newKeyList(f File) keyList {
-	return keyList{file: f.Name, documents: make([]document, 1)}
+func newKeyList(f File, s *settings) keyList {
+	return keyList{file: f.Name, documents: make([]document, 1), asked: s.asked}
 }
 
 // newDocument begins a document.
@@ -64,7 +66,7 @@ func (l *keyList) refuseValue(line int, path string) {
 func (l *keyList) wants(path string) bool {
 	first := firstName(path)
 
-	return first == "dubbo" || first == "spring" || strings.HasPrefix(first, "${")
+	return first == "dubbo" || first == springName || strings.HasPrefix(first, "${")
 }
 
 // firstName returns what the first name of a key is for relaxed binding.
@@ -83,9 +85,11 @@ func (l *keyList) add(path, text string, line int) {
 }
 
 func (l *keyList) addKey(k key) {
+	l.answer(k)
+
 	switch d := &l.documents[len(l.documents)-1]; {
-	case l.full():
-	case firstName(k.path) == "spring" && (len(k.path) > maxKeyLength || !activation(k.path)):
+	case l.full() || !l.wants(k.path):
+	case firstName(k.path) == springName && (len(k.path) > maxKeyLength || !activation(k.path) && !oldStarter(k.path)):
 	case len(k.path) > maxKeyLength:
 		l.refuseKey(k.value.at.line, k.path)
 	case len(k.value.text) > maxValueLength:
@@ -99,31 +103,73 @@ func (l *keyList) addKey(k key) {
 	}
 }
 
-// contents makes declarations of the keys.
+// answer keeps a value that a placeholder may stand for.
+func (l *keyList) answer(k key) {
+	if l.asked.names[k.path] && l.answers < maxKeys && len(k.value.text) <= maxValueLength {
+		l.answers++
+		d := &l.documents[len(l.documents)-1]
+		d.answers = append(d.answers, k)
+	}
+}
+
+// contents returns what was gathered, without the documents that do not count.
 func (l *keyList) contents(s *settings) contents {
-	c := contents{problems: l.problems}
+	c := contents{problems: l.problems, foreign: l.count == 0 && len(l.problems) == 0}
 	if l.full() {
 		return c
 	}
-
-	var active []document
 
 	for _, d := range l.documents {
 		d.refuseTwice(&c)
 
 		if d.active(&c, s, ownProperties(l.file)) {
-			active = append(active, d)
+			c.documents = append(c.documents, d)
 		}
 	}
 
+	c.answers = answersOf(c.documents)
+
 	profileOfName(&c, s, l.file)
 
+	return c
+}
+
+// answersOf returns what documents say of placeholders. A later document counts before
+// an earlier one; in one, nothing decides.
+func answersOf(documents []document) map[string]answer {
+	answers := map[string]answer{}
+
+	for i, d := range documents {
+		for _, k := range d.answers {
+			a := answers[k.path]
+			if a.rank != i {
+				a = answer{rank: i}
+			}
+
+			v := k.value
+			if k.misread != "" {
+				v.text = k.misread
+			}
+
+			a.add(v)
+			answers[k.path] = a
+		}
+	}
+
+	return answers
+}
+
+// declare makes declarations of the keys of a file.
+func (c *contents) declare(file string, asked questions) {
+	if len(c.documents) == 0 {
+		return
+	}
+
 	k := keyReader{
-		contents: &c, file: l.file,
+		contents: c, file: file, asked: asked,
 		byName: map[declarationName]*declaration{}, methods: map[methodName]int{}, indexed: map[*declaration]bool{},
 	}
-	k.read(merge(active))
-	c.shorten(l.file)
-
-	return c
+	k.read(merge(c.documents))
+	c.documents = nil
+	c.shorten(file)
 }

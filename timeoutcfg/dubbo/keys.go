@@ -11,6 +11,7 @@ type keyReader struct {
 	*contents
 
 	file    string
+	asked   questions
 	byName  map[declarationName]*declaration
 	order   []*declaration
 	methods map[methodName]int // where a method is in its declaration's list
@@ -90,13 +91,15 @@ func (r *keyReader) key(k key) {
 	last := uniform(list[len(list)-1].text)
 
 	switch {
+	case uniform(list[0].text) == springName:
+		r.doubt(k, "only the oldest of Dubbo's starters read keys under spring.dubbo; left out: write "+newName(list))
 	case strings.Contains(k.path, "${"):
 		if last == timeoutName && (ours || strings.HasPrefix(k.path, "${")) {
 			r.doubt(k, "neither Spring nor Dubbo fills in a placeholder in a key, so this sets nothing; left out: "+
 				"write out what it stands for")
 		}
 	case !ours:
-		if last == timeoutName && !elsewhereTable[second] {
+		if last == timeoutName && !elsewhereTable[second] && !r.asked.names[k.path] {
 			r.doubt(k, "Dubbo reads no such key; left out: for every call write dubbo.consumer.timeout")
 		}
 	case name.byID:
@@ -108,7 +111,29 @@ func (r *keyReader) key(k key) {
 	}
 }
 
-const timeoutName = "timeout"
+const (
+	timeoutName = "timeout"
+	springName  = "spring"
+)
+
+// oldStarter reports whether a key is a timeout of calls for the starters that there
+// were before Dubbo had its own.
+func oldStarter(path string) bool {
+	list := segments(path)
+	last := len(list) - 1
+
+	return last > 1 && uniform(list[0].text) == springName && uniform(list[1].text) == "dubbo" &&
+		uniform(list[last].text) == timeoutName && !elsewhereTable[uniform(list[2].text)]
+}
+
+// newName returns the name that a key for those starters has now.
+func newName(list []segment) string {
+	if _, ours := keyTable[uniform(list[2].text)]; ours {
+		return joinSegments(list[1:])
+	}
+
+	return "dubbo.consumer.timeout if it is for every call"
+}
 
 func (r *keyReader) doubt(k key, text string) {
 	r.warn(k.value.at, quote(k.path)+": "+text)
@@ -166,6 +191,12 @@ func (r *keyReader) byID(k key, name declarationName, rest []segment) {
 func (r *keyReader) byInterface(k key, name declarationName, rest []segment) {
 	if len(rest) == 0 || name.kind == service && uniform(rest[0].text) == "shutdown" {
 		return // dubbo.service.shutdown.wait is how long to wait when shutting down
+	}
+
+	if name.kind == service && len(rest) == 2 && rest[0].text == "invoke" && rest[1].text == timeoutName {
+		r.doubt(k, "Dubbo 2 reads it where there is no dubbo.consumer.timeout, and Dubbo 3 does not; left out: write dubbo.consumer.timeout")
+
+		return
 	}
 
 	if len(rest) == 1 && uniform(rest[0].text) == timeoutName {

@@ -90,7 +90,7 @@ func TestKeys(t *testing.T) {
 				"dubbo.metadata-report.timeout=4", "dubbo.service.shutdown.wait=5", "dubbo.service.shutdown.wait.seconds=5", "dubbo.service.shutdown.timeout=5",
 				"connec.timeout=6", "dubbo.tracing.tracing-exporter.zipkin-config.read-timeout=10s", "dubbo.protocol.timeout=7",
 				"dubbo.protocols.tri.parameters.timeout=7", "dubbo.monitor.timeout=x", "dubbo.application.shutwait=8",
-				"server.tomcat.connection-timeout=20s", "spring.dubbo.consumer.timeout=3", "dubbox.consumer.timeout=x", "timeout=1", "dubbo=1"),
+				"server.tomcat.connection-timeout=20s", "spring.dubbo.registry.timeout=3", "dubbox.consumer.timeout=x", "timeout=1", "dubbo=1"),
 		},
 		{
 			why:  "settings of no use go to the notes",
@@ -154,6 +154,20 @@ func TestKeysInDoubt(t *testing.T) {
 				`? 7: "dubbo.providers.p.find.timeout": Dubbo reads no such key; left out: a provider has no methods`),
 		},
 		{
+			why: "the oldest starters",
+			text: lines("spring.dubbo.consumer.timeout=1", "spring.dubbo.timeout=2", "spring.dubbo.service.com.foo.BarService.timeout=3",
+				"spring.dubbo.consumer.check=false", "spring.dubbo.zookeeper.timeout=4", "spring.dubbo.protocol.timeout=5"),
+			want: lines(`? 1: "spring.dubbo.consumer.timeout": only the oldest of Dubbo's starters read keys under spring.dubbo; left out: write dubbo.consumer.timeout`,
+				`? 2: "spring.dubbo.timeout": only the oldest…; left out: write dubbo.consumer.timeout if it is for every call`,
+				`? 3: "spring.dubbo.service.com.foo.BarService.timeout": only the oldest…; left out: write dubbo.service.com.foo.BarService.timeout`,
+				`? 5: "spring.dubbo.zookeeper.timeout": only the oldest…`),
+		},
+		{
+			why:  "Dubbo 2's first name for it",
+			text: lines("dubbo.service.invoke.timeout=2000", "dubbo.service.invoke.retries=3"),
+			want: lines(`? 1: "dubbo.service.invoke.timeout": Dubbo 2 reads it where there is no dubbo.consumer.timeout, and Dubbo 3 does not; left out: write dubbo.consumer.timeout`),
+		},
+		{
 			why:  "a timeout in a list of parameters",
 			text: lines("dubbo.provider.parameters=[{a:b},{timeout:3000}]", "dubbo.consumer.parameters=[{a:b}]"),
 			want: lines("consumer@2 parameters=[{a:b}]@2", `? 1: "dubbo.provider.parameters": a timeout in a list of parameters is left out: write it as the timeout of the provider or of its method`),
@@ -203,6 +217,12 @@ func TestKeysTwice(t *testing.T) {
 		{
 			why:  "keys of others may be there twice",
 			text: lines("server.port=1", "server.port=2", "spring.application.name=a", "spring.application.name=b"),
+		},
+		{
+			why: "and so may what begins as Dubbo's do",
+			text: lines("dubbo=a", "dubbo=b", "dubbo.zookeeper=c", "dubbo.zookeeper=d", "${symbol}=e", "${symbol}=f",
+				"dubbo.timeout=1", "dubbo.timeout=2"),
+			want: lines(`? 7: "dubbo.timeout": Dubbo reads no such key…`, `? 8: "dubbo.timeout": Dubbo reads no such key…`),
 		},
 	})
 }

@@ -65,4 +65,11 @@ type contents struct {
 	problems     []Problem // the file is refused
 	warnings     []Note
 	notes        []Note
+
+	sources []source // of an XML file
+
+	// Of .properties and YAML, whose keys become declarations once all files are read.
+	documents []document // that count
+	answers   map[string]answer
+	foreign   bool // none of the keys is Dubbo's
 }

@@ -19,12 +19,19 @@ type settings struct {
 	services     map[string]string
 	methods      map[string]string
 	descriptors  []protoreflect.FileDescriptor
+
+	// What the files themselves say of placeholders, once they are all read.
+	asked   questions
+	answers map[string]answer
+	sources []source
+	filled  map[string]value // the answers that were used
 }
 
 // WithPlaceholders gives the values of placeholders: ${name} and ${name:default} in
-// a file stand for values[name], which may hold placeholders itself. Without it
-// every placeholder has its default; what has none is left out of the policy, with a
-// warning.
+// a file stand for values[name], which may hold placeholders itself. What is not in it
+// has the value that a .properties or YAML file among the given has under that name,
+// as in Spring, else its default; what has neither, or several values, is left out of
+// the policy, with a warning.
 func WithPlaceholders(values map[string]string) Option {
 	return func(s *settings) { s.placeholders = add(s.placeholders, values) }
 }

@@ -14,24 +14,30 @@ const (
 // which may hold others. why says what keeps it from that; it is empty if nothing
 // does.
 func (s *settings) expand(text string) (expanded, why string) {
-	e := expander{values: s.placeholders, left: maxPlaceholders}
+	e := expander{settings: s, left: maxPlaceholders}
 	expanded = e.expand(text, 0)
 
 	switch {
 	case e.endless:
 		return "", "its placeholders stand for one another without end"
+	case e.disputed != "":
+		a := s.answers[e.disputed]
+
+		return "", a.dispute(e.disputed)
 	case len(e.missing) > 0:
-		return "", "there is neither a value nor a default for placeholder " + quoteAll(e.missing)
+		return "", "there is neither a value nor a default for placeholder " + quoteAll(e.missing) + s.unread()
 	default:
 		return expanded, ""
 	}
 }
 
 type expander struct {
-	values  map[string]string
-	left    int // placeholders
-	missing []string
-	endless bool
+	settings *settings
+	open     []string // the names whose values from files are being expanded
+	left     int      // placeholders
+	missing  []string
+	disputed string // a name of which the files have several values
+	endless  bool
 }
 
 func (e *expander) expand(text string, depth int) string {
@@ -74,13 +80,19 @@ func (e *expander) value(inside string, colon, depth int) string {
 		return ""
 	}
 
-	if value, ok := e.values[inside]; ok { // as in Spring, a name may hold a colon
+	given := e.settings.placeholders
+
+	if value, ok := given[inside]; ok { // as in Spring, a name may hold a colon
 		return e.expand(value, depth+1)
 	}
 
 	name = e.expand(name, depth+1)
-	if value, ok := e.values[name]; ok {
+	if value, ok := given[name]; ok {
 		return e.expand(value, depth+1)
+	}
+
+	if a, ok := e.settings.answers[name]; ok && !slices.Contains(e.open, name) { // a key may have its own name as its default's
+		return e.answer(name, a, depth)
 	}
 
 	if colon >= 0 {
@@ -90,6 +102,25 @@ func (e *expander) value(inside string, colon, depth int) string {
 	e.miss(name)
 
 	return ""
+}
+
+// answer returns the value that the files have.
+func (e *expander) answer(name string, a answer, depth int) string {
+	if len(a.values) > 1 {
+		e.disputed = name
+
+		return ""
+	}
+
+	if !strings.Contains(a.values[0].text, "${"+name) { // else what it stands for is its own default
+		e.settings.filled[name] = a.values[0]
+	}
+
+	e.open = append(e.open, name)
+	text := e.expand(a.values[0].text, depth+1)
+	e.open = e.open[:len(e.open)-1]
+
+	return text
 }
 
 func (e *expander) miss(name string) {

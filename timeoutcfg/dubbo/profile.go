@@ -3,6 +3,7 @@ package dubbo
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -38,7 +39,7 @@ func (d *document) active(c *contents, s *settings, plain bool) bool {
 
 	d.keys = keys
 
-	if len(conditions) == 0 || len(keys) == 0 {
+	if len(conditions) == 0 || len(keys)+len(d.answers) == 0 {
 		return true
 	}
 
@@ -89,14 +90,37 @@ func (d *document) active(c *contents, s *settings, plain bool) bool {
 	return true
 }
 
-// profileOfName notes that a file's name tells of a profile that is not active. The
-// file counts all the same: it was given.
-func profileOfName(c *contents, s *settings, name string) {
+// profileIn returns the profile that a file of Spring Boot's is for by its name:
+// application-prod.yml is for prod. of is what its name begins with, application; both
+// are empty if the name is not of this form.
+func profileIn(name string) (of, profile string) {
 	base := baseName(name)
 	base = strings.TrimSuffix(base, filepath.Ext(base))
 
-	profile, ok := strings.CutPrefix(base, "application-")
-	if ok && profile != "" && !s.active(profile) {
+	of, profile, _ = strings.Cut(base, "-")
+	if of != "application" && of != "bootstrap" {
+		return "", ""
+	}
+
+	return of, profile
+}
+
+// rank returns 0 for files that are for no active profile by their name, and more the
+// later their profile was named.
+func (s *settings) rank(name string) int {
+	_, profile := profileIn(name)
+	if profile == "" {
+		return 0
+	}
+
+	return slices.Index(s.profiles, profile) + 1
+}
+
+// profileOfName notes that a file's name tells of a profile that is not active. The
+// file counts all the same: it was given.
+func profileOfName(c *contents, s *settings, name string) {
+	_, profile := profileIn(name)
+	if profile != "" && !s.active(profile) {
 		c.note(position{file: name}, "by its name the file is for the profile "+quote(profile)+
 			", which is not active (WithProfiles); it counts, since it was given")
 	}

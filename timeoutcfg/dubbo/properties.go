@@ -17,21 +17,32 @@ import (
 // line, comments (and with them Spring Boot's separators) have no place, and the
 // goroutine of its lexer stays behind after an error.
 func readProperties(f File, s *settings) contents {
-	p := propertiesScanner{keyList: newKeyList(f), text: f.Content, line: 1, plain: ownProperties(f.Name)}
+	p := propertiesScanner{keyList: newKeyList(f, s), text: f.Content, line: 1, plain: ownProperties(f.Name)}
 
-	if bytes.HasPrefix(f.Content, []byte("\ufeff")) {
+	var marked bool
+
+	// Java takes the mark for a part of what comes first, which does no harm to a
+	// comment, nor to a key that is nobody's business here.
+	if p.text, marked = bytes.CutPrefix(f.Content, []byte("\ufeff")); marked && p.firstWanted() {
 		return refuseAt(f, 1, "begins with a byte order mark, which Java takes for a part of the first key", "save it without one")
 	}
 
 	// Java's tradition is ISO-8859-1; what people write today is UTF-8, which has no
 	// bytes in common with it but ASCII. All that Dubbo itself reads is ASCII.
-	if !utf8.Valid(f.Content) {
-		p.text = fromLatin1(f.Content)
+	if !utf8.Valid(p.text) {
+		p.text = fromLatin1(p.text)
 	}
 
 	p.scan()
 
 	return p.contents(s)
+}
+
+// firstWanted reports whether the file begins with a key that is of interest.
+func (p *propertiesScanner) firstWanted() bool {
+	first := bytes.TrimLeft(p.text[:min(len(p.text), maxKeyLength)], " \t\f")
+
+	return p.wants(string(first[:max(0, bytes.IndexAny(append(bytes.Clone(first), '='), " \t\f=:\r\n"))]))
 }
 
 // ownProperties reports whether a file is the one that Dubbo reads itself, without
@@ -119,7 +130,7 @@ func (p *propertiesScanner) pair() {
 		p.key = p.character(p.key)
 	}
 
-	keep := p.wants(string(p.key))
+	keep := p.wants(string(p.key)) || p.asked.names[string(p.key)]
 
 	p.skipBlanks()
 

@@ -57,6 +57,22 @@ func TestProperties(t *testing.T) {
 			want: lines("! 1: begins with a byte order mark, which Java takes for a part of the first key; save it without one"),
 		},
 		{
+			why:  "a byte order mark before a comment",
+			text: "\ufeff# first\ndubbo.consumer.timeout=1",
+			want: lines("consumer@2 timeout=1@2"),
+		},
+		{
+			why:  "a byte order mark before a key of somebody else's",
+			text: "\ufeff server.port: 1\ndubbo.consumer.timeout=1",
+			want: lines("consumer@2 timeout=1@2"),
+		},
+		{
+			why:  "a byte order mark, and bytes that are no UTF-8",
+			text: "\ufeff#\xfc\ndubbo.consumer.owner=J\xfcrgen\n",
+			want: lines("consumer@2 owner=Jürgen@2"),
+		},
+		{why: "nothing but a byte order mark", text: "\ufeff"},
+		{
 			why:  "zero bytes",
 			text: "\x00=1\ndubbo.consumer.timeout=\x001",
 			want: lines("consumer@2 timeout=\x001@2"),

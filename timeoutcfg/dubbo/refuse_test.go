@@ -33,6 +33,24 @@ func TestRefuseTimeouts(t *testing.T) {
 	}))
 }
 
+// What stands in a file before it was built is told apart from what is wrong.
+func TestRefuseTemplates(t *testing.T) {
+	const reason = " is not a whole number of milliseconds; give the file that the build made, in which the number stands"
+
+	for _, c := range []struct{ name, text, want string }{
+		{"a.properties", "dubbo.consumer.timeout=@call.timeout@", `a.properties:1: timeout "@call.timeout@"` + reason},
+		{"a.properties", "dubbo.consumer.timeout=$[call.timeout]", `a.properties:1: timeout "$[call.timeout]"` + reason},
+		{"a.yml", "dubbo.consumer.timeout: '{{ .Values.timeout }}'", `a.yml:1: timeout "{{ .Values.timeout }}"` + reason},
+		{
+			"a.yml", "dubbo:\r\n  consumer.timeout: @call.timeout@",
+			`a.yml:2: is not YAML: found character that cannot start any token; give the file that the build made of this template`,
+		},
+		{"a.yml", "dubbo:\n  consumer.timeout: @call.timeout", `a.yml:2: is not YAML: found character that cannot start any token; correct the syntax`},
+	} {
+		equal(t, c.text, []string{c.want}, problems(t, []dubbo.File{{Name: c.name, Content: []byte(c.text)}}))
+	}
+}
+
 func named(name string, f dubbo.File) dubbo.File {
 	f.Name = name
 
@@ -141,6 +159,8 @@ func TestEncodings(t *testing.T) {
 	}{
 		{"UTF-8", []byte(text)},
 		{"UTF-8 that says so", []byte(`<?xml version="1.0" encoding="UTF-8"?>` + text)},
+		{"XML 1.1", []byte(`<?xml version="1.1" encoding="UTF-8"?>` + text)},
+		{"a DOCTYPE without entities", []byte(`<!DOCTYPE beans PUBLIC "-//SPRING//DTD BEAN//EN" "http://www.springframework.org/dtd/spring-beans.dtd">` + text)},
 		{"UTF-8 with a BOM", []byte("\ufeff" + text)},
 		{"a BOM and a declaration", []byte("\ufeff" + `<?xml version="1.0" encoding="utf-8" standalone="yes"?>` + text)},
 		{"GBK", append([]byte(`<?xml version='1.0' encoding='gbk' ?>`), gbk...)},

@@ -111,6 +111,8 @@ func testFiles(t *testing.T, name string, read func(File, *settings) contents, c
 			WithProfiles(c.profiles...)(s)
 
 			got := read(f, s)
+			got.declare(f.Name, s.asked)
+
 			if diff := cmp.Diff(c.want, elide(sketch(got), c.want)); diff != "" {
 				t.Errorf("read of\n%s\n(-want +got):\n%s\nwhole:\n%s", c.text, diff, sketch(got))
 			}

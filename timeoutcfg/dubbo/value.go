@@ -46,16 +46,28 @@ func (b *binder) limit(v value) limit {
 	switch {
 	case err != nil:
 		reason, advice := notMilliseconds(text)
-		b.fault(v.at, reason, advice)
+		b.fault(b.written(v, text), reason, advice)
 
 		return limit{}
 	case ms <= 0:
-		b.warn(v.at, "the timeout is "+text+", and Dubbo ignores what is not positive; left out")
+		b.warn(b.written(v, text), "the timeout is "+text+", and Dubbo ignores what is not positive; left out")
 
 		return limit{}
 	default:
 		return limit{timeout: time.Duration(ms) * time.Millisecond, at: v.at}
 	}
+}
+
+// written returns where the text of a value stands: it may have come from another file.
+func (b *binder) written(v value, text string) position {
+	inside, whole := strings.CutSuffix(strings.TrimSpace(v.text), "}")
+	name, _, _ := strings.Cut(strings.TrimPrefix(inside, "${"), ":")
+
+	if from, ok := b.settings.filled[name]; ok && whole && strings.TrimSpace(from.text) == text {
+		return from.at
+	}
+
+	return v.at
 }
 
 // notMilliseconds says why a text is no timeout, and what to write.
@@ -66,6 +78,10 @@ func notMilliseconds(text string) (reason, advice string) {
 
 	if strings.Trim(strings.TrimLeft(text, "+-"), "0123456789") == "" && strings.ContainsAny(text, "0123456789") {
 		return "timeout " + quote(text) + " is more than Dubbo can hold", atMost
+	}
+
+	if filledByBuild(text) {
+		return reason, "give the file that the build made, in which the number stands"
 	}
 
 	if strings.HasPrefix(text, "#{") {
@@ -79,6 +95,18 @@ func notMilliseconds(text string) (reason, advice string) {
 	}
 
 	return reason, "write digits only, such as 3000 for three seconds"
+}
+
+// filledByBuild reports whether a text looks like what Maven or a script replaces
+// when the application is built: @name@, $[name] or {{name}}.
+func filledByBuild(text string) bool {
+	for _, marks := range [][2]string{{"@", "@"}, {"$[", "]"}, {"{{", "}}"}} {
+		if _, rest, begun := strings.Cut(text, marks[0]); begun && strings.Index(rest, marks[1]) > 0 {
+			return true
+		}
+	}
+
+	return false
 }
 
 // text returns a value with its placeholders filled in; false, with a warning, if

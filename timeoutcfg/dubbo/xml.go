@@ -55,6 +55,7 @@ func readXML(f File, s *settings) contents {
 		return contents{problems: []Problem{*refused}}
 	}
 
+	text = asVersion10(text)
 	r := &xmlReader{settings: s, file: f.Name, text: text, source: &markupReader{text: text}, unbound: map[string]bool{}}
 	r.decoder = xml.NewDecoder(r.source)
 	r.decoder.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // it is UTF-8 by now
@@ -177,6 +178,7 @@ func (r *xmlReader) start(e *xml.StartElement, line int, tag []byte) bool {
 		r.strangeNamespace(e, line)
 	case f.profile == nil:
 		r.spring(&f, e, line)
+		r.valuesFrom(e, line)
 	}
 
 	r.stack = append(r.stack, f)
@@ -241,11 +243,31 @@ func (r *xmlReader) spring(f *frame, e *xml.StartElement, line int) {
 	}
 }
 
+// valuesFrom takes an element by which Spring loads values for placeholders.
+func (r *xmlReader) valuesFrom(e *xml.StartElement, line int) {
+	const schema = "http://www.springframework.org/schema/"
+
+	if !(e.Name.Space == schema+"context" && e.Name.Local == "property-placeholder" || e.Name.Space == schema+"util" && e.Name.Local == "properties") {
+		return
+	}
+
+	for _, a := range e.Attr {
+		if a.Name.Space == "" && a.Name.Local == "location" && len(r.sources) < maxListed {
+			r.sources = append(r.sources, source{location: a.Value, at: r.at(line)})
+		}
+	}
+}
+
+// resourceName returns the name of the file that a resource of Spring's is.
+func resourceName(resource string) string {
+	return path.Base(strings.TrimSpace(resource[strings.LastIndexAny(resource, `:\`)+1:]))
+}
+
 func (r *xmlReader) imported(resource string, line int) {
-	base := path.Base(resource[strings.LastIndexAny(resource, `:\`)+1:])
+	base := resourceName(resource)
 
 	for _, given := range r.settings.files {
-		if path.Base(strings.ReplaceAll(given, `\`, "/")) == base {
+		if baseName(given) == base {
 			r.note(line, "the import of "+quote(resource)+" is not followed; a file of that name was given")
 
 			return

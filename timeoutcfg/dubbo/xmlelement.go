@@ -16,12 +16,20 @@ var kindTable = map[string]kind{
 var elementTable = map[string]bool{
 	"application": true, "module": true, "registry": true, "config-center": true, "metadata-report": true, "monitor": true,
 	"metrics": true, "tracing": true, "ssl": true, "protocol": true, "argument": true, "annotation": true, "method": true,
-	"parameter": true,
+	"parameter": true, "triple": true,
+	// In metrics and tracing.
+	"aggregation": true, "histogram": true, "prometheus-exporter": true, "prometheus-pushgateway": true, "sampling": true,
+	"propagation": true, "baggage": true, "remoteFields": true, "correlation": true, "fields": true, "tracing-exporter": true,
+	"zipkin-config": true,
 }
 
 // element takes an element of Dubbo's.
 func (r *xmlReader) element(f, parent *frame, e *xml.StartElement, line int, tag []byte) {
 	k := kindTable[e.Name.Local]
+
+	if limitsTable[e.Name.Local] {
+		r.misspelt(e, line)
+	}
 
 	switch {
 	case k != 0:
@@ -36,6 +44,18 @@ func (r *xmlReader) element(f, parent *frame, e *xml.StartElement, line int, tag
 		r.parameter(&r.stack[len(r.stack)-1], r.attributes(e, line, tag), line)
 	case !elementTable[e.Name.Local]:
 		r.warn(line, "Dubbo has no element "+quote(e.Name.Local)+"; it is not read")
+	}
+}
+
+// limitsTable are the elements that may have a timeout for calls.
+var limitsTable = map[string]bool{consumerName: true, providerName: true, referenceName: true, serviceName: true, "method": true}
+
+// misspelt warns of what was meant as a timeout: XML tells capitals apart.
+func (r *xmlReader) misspelt(e *xml.StartElement, line int) {
+	for _, a := range e.Attr {
+		if a.Name.Space == "" && a.Name.Local != timeoutName && uniform(a.Name.Local) == timeoutName {
+			r.warn(line, "Dubbo has no attribute "+quote(a.Name.Local)+"; left out: write timeout")
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ func readYAML(f File, s *settings) contents {
 		return refuseAt(f, problem.Line, problem.Reason, problem.Advice)
 	}
 
-	w := yamlWalker{keyList: newKeyList(f)}
+	w := yamlWalker{keyList: newKeyList(f, s)}
 	loader, err := yaml.NewLoader(bytes.NewReader(f.Content))
 
 	for err == nil && !w.full() {
@@ -36,10 +36,22 @@ func readYAML(f File, s *settings) contents {
 
 	if err != nil && !errors.Is(err, io.EOF) {
 		line, reason := yamlError(err)
-		w.refuse(line, "is not YAML: "+reason, "correct the syntax")
+		advice := "correct the syntax"
+
+		if filledByBuild(lineText(f.Content, line)) {
+			advice = "give the file that the build made of this template"
+		}
+
+		w.refuse(line, "is not YAML: "+reason, advice)
 	}
 
-	return w.contents(s)
+	c := w.contents(s)
+	if w.ruled > 0 {
+		c.warn(position{file: f.Name, line: w.ruled},
+			"a rule of Dubbo's governance is no configuration; its timeouts, if it has any, are left out: write them as those of references or services")
+	}
+
+	return c
 }
 
 // yamlError returns the line and the reason of a parser's error.
@@ -55,7 +67,9 @@ func yamlError(err error) (line int, reason string) {
 type yamlWalker struct {
 	keyList
 
-	nodes int // gone through so far
+	nodes  int // gone through so far
+	looked int // gone through for the values of placeholders
+	ruled  int // the line of the first document that is a rule of Dubbo's governance; 0: there is none
 }
 
 // root goes through a document.
@@ -71,7 +85,21 @@ func (w *yamlWalker) root(n *yaml.Node) {
 		return
 	}
 
+	w.rule(top)
 	w.mapping(top, "", 1)
+}
+
+// rule tells of a document for Dubbo's governance, which has timeouts under other
+// names.
+func (w *yamlWalker) rule(top *yaml.Node) {
+	found := map[string]bool{}
+	for i := 0; i < len(top.Content); i += 2 {
+		found[top.Content[i].Value] = true
+	}
+
+	if found["configs"] && (found["configVersion"] || found["scope"]) && w.ruled == 0 {
+		w.ruled = top.Line
+	}
 }
 
 // resolve returns what a node stands for.
@@ -124,17 +152,51 @@ func (w *yamlWalker) node(n *yaml.Node, path string, line, depth int) {
 			return
 		}
 
-		k := key{path: path, value: value{text: strings.TrimSpace(n.Value), at: position{file: w.file, line: line}}}
-		plain := n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) == 0
+		w.addKey(w.scalar(n, path, line))
+	}
+}
 
-		switch {
-		case n.ShortTag() == "!!null":
-			k.value.text = ""
-		case plain:
-			k.value.text, k.misread = olderYAML(k.value.text)
+// scalar returns the key of a node that is neither a mapping nor a list.
+func (w *yamlWalker) scalar(n *yaml.Node, path string, line int) key {
+	k := key{path: path, value: value{text: strings.TrimSpace(n.Value), at: position{file: w.file, line: line}}}
+	plain := n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) == 0
+
+	switch {
+	case n.ShortTag() == "!!null":
+		k.value.text = ""
+	case plain:
+		k.value.text, k.misread = olderYAML(k.value.text)
+	}
+
+	return k
+}
+
+// lookUp goes to the values of placeholders in what is not Dubbo's. It goes no other
+// way, so that nothing there is a reason to refuse the file; every step makes the path
+// longer, so that it ends.
+func (w *yamlWalker) lookUp(n *yaml.Node, path string, line int) {
+	if !w.asked.prefixes[path] || w.looked > maxYAMLNodes {
+		return
+	}
+
+	n = w.resolve(n)
+
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content) && w.looked <= maxYAMLNodes; i += 2 {
+			w.looked++
+
+			if key := w.resolve(n.Content[i]); len(key.Value) < maxAskedLength {
+				w.lookUp(n.Content[i+1], join(path, key.Value), n.Content[i].Line)
+			}
 		}
-
-		w.addKey(k)
+	case yaml.SequenceNode:
+		for i := 0; i < len(n.Content) && w.looked <= maxYAMLNodes; i++ {
+			w.looked++
+			w.lookUp(n.Content[i], path+"["+strconv.Itoa(i)+"]", n.Content[i].Line)
+		}
+	default:
+		w.answer(w.scalar(n, path, line))
 	}
 }
 
@@ -166,6 +228,8 @@ func (w *yamlWalker) pairs(n *yaml.Node, path string, depth int, taken map[strin
 		}
 
 		if path == "" && !w.wants(key.Value) {
+			w.lookUp(n.Content[i+1], key.Value, line)
+
 			continue
 		}
 

@@ -102,6 +102,11 @@ func TestYAML(t *testing.T) {
 			want: lines("consumer@2 timeout=${limit:3000}@2", `? 4: "dubbo.reference.${iface}.timeout": neither…`, `? 6: "${app}.consumer.timeout": neither…`),
 		},
 		{
+			why:  "a rule of Dubbo's governance",
+			text: lines("configVersion: v2.7", "scope: service", "key: com.foo.BarService", "configs:", "- side: consumer", "  parameters: {timeout: 6000}"),
+			want: lines("? 1: a rule of Dubbo's governance is no configuration; its timeouts, if it has any, are left out: write them as those of references or services"),
+		},
+		{
 			why:  "the document is a list",
 			text: "- dubbo\n",
 			want: lines(`! 1: the document is no mapping of keys to values; begin it with "dubbo:"`),

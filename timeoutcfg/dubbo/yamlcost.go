@@ -89,6 +89,17 @@ func validPrefix(content []byte) int {
 	return len(content)
 }
 
+// lineText returns the text of a line; empty: there is none.
+func lineText(content []byte, line int) string {
+	for range line - 1 {
+		_, content, _ = bytes.Cut(content, []byte("\n"))
+	}
+
+	text, _, _ := bytes.Cut(content, []byte("\n"))
+
+	return string(text[:min(len(text), maxValueLength)])
+}
+
 // lineOf returns the line of a place.
 func lineOf(content []byte, place int) int {
 	before := content[:place]
