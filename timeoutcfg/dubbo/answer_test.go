@@ -98,7 +98,10 @@ func TestPlaceholdersFromFiles(t *testing.T) {
 				timeout, text("application.yml", "t: 1", "---", "t: 2", "---", "spring.profiles: prod", "t: 3"),
 			}, nil,
 			[]string{"consumer 2ms"}, nil,
-			[]string{`application.yml: placeholders are filled in from here: "t" ("2")`},
+			[]string{
+				`application.yml: placeholders are filled in from here: "t" ("2")`,
+				`application.yml:5: the document for the profile "prod", which is not active, is left out (WithProfiles)`,
+			},
 		},
 		{
 			"the profile's file", []dubbo.File{timeout, text("application.yml", "t: 1"), text("application-prod.yml", "t: 2"), text("application-eu.properties", "t=3")},

@@ -28,8 +28,8 @@ func (r *keyReader) superseded(k kind) {
 	delete(r.byName, declarationName{kind: k})
 
 	if nameless.timeout.given() {
-		r.warn(nameless.timeout.at, "Dubbo does not read dubbo."+k.String()+".timeout where there is a "+k.String()+" with an id (line "+
-			strconv.Itoa(by.at.line)+"); left out, as in Dubbo: write it under the id, or default=false there")
+		r.warn(nameless.timeout.at, "Dubbo does not read dubbo."+k.String()+".timeout where there is a "+k.String()+" with an id ("+
+			by.at.from(nameless.timeout.at.file)+"); left out, as in Dubbo: write it under the id, or default=false there")
 	}
 }
 

@@ -54,6 +54,8 @@ func Read(files []File, opts ...Option) (*Result, error) {
 		s.answered(all[i].answers, s.rank(f.Name))
 	}
 
+	overlay(all, names, s)
+
 	for i := range all {
 		all[i].declare(names[i], s.asked)
 		b.take(names[i], all[i])

@@ -68,6 +68,15 @@ func place(file string, line int) string {
 	}
 }
 
+// from returns "line 3", or "file:line" where another file speaks of it.
+func (p position) from(file string) string {
+	if p.file == file {
+		return "line " + strconv.Itoa(p.line)
+	}
+
+	return p.String()
+}
+
 // String returns "file:line".
 func (p position) String() string {
 	return strings.TrimSuffix(place(p.file, p.line), ": ")

@@ -113,6 +113,10 @@ func (s *settings) rank(name string) int {
 		return 0
 	}
 
+	if len(s.profiles) == 0 && s.active(profile) {
+		return 1
+	}
+
 	return slices.Index(s.profiles, profile) + 1
 }
 
