@@ -167,6 +167,21 @@ func withoutStreams(notes []string) []string {
 	return rest
 }
 
+// What is missing in many places is said once, with all of them.
+func TestPlaceholdersMissingOften(t *testing.T) {
+	line := `<dubbo:reference interface="a.B" timeout="${t}"/>` + "\n"
+	other := `<dubbo:reference interface="a.B" timeout="${u}"/>`
+
+	equal(t, "warnings", []string{
+		`a.xml:2: the timeout "${t}" is left out: there is neither a value nor a default for placeholder "t"; so it is in line 3, 4`,
+		`a.xml:5: the timeout "${u}" is left out: there is neither a value nor a default for placeholder "u"`,
+		`b.xml:2: the timeout "${t}" is left out: there is neither a value nor a default for placeholder "t"; ` +
+			`so it is in line 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22 and 9 more`,
+	}, texts(mustRead(t, []dubbo.File{
+		spring(strings.Repeat(line, 3) + other + other), named("b.xml", spring(strings.Repeat(line, 30))),
+	}).Warnings))
+}
+
 // A file that Spring would load is named if a value is missing, until it is given.
 func TestPlaceholderSources(t *testing.T) {
 	file := text("a.xml", `<beans xmlns:c="http://www.springframework.org/schema/context" xmlns:u="http://www.springframework.org/schema/util" xmlns:d="http://dubbo.apache.org/schema/dubbo">`,

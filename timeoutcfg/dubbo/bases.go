@@ -142,7 +142,7 @@ func (b *binder) general(s *side) limit {
 		b.passedOver(idle, "another one has no id and is the one for all")
 
 		return b.whole(nameless)
-	case len(idle) == 1 && len(s.bases) == 1:
+	case len(idle) == 1 && !slices.ContainsFunc(rest, (*subject).perhapsForAll):
 		return idle[0].limit
 	case len(idle) > 0:
 		b.passedOver(idle, "with several, nothing says which one is for all")
@@ -167,7 +167,7 @@ func (b *binder) passedOver(bases []*subject, why string) {
 // perhapsGeneral warns of a base that Dubbo would also use for members that name
 // none, for it does not ask whether somebody names a base.
 func (b *binder) perhapsGeneral(s *side, bases []*subject) {
-	bases = slices.DeleteFunc(bases, func(base *subject) bool { return base.byDefault == no || base.contains })
+	bases = slices.DeleteFunc(bases, func(base *subject) bool { return !base.perhapsForAll() })
 	if len(bases) != 1 || !bases[0].limit.set() {
 		return
 	}
@@ -183,6 +183,10 @@ func (b *binder) perhapsGeneral(s *side, bases []*subject) {
 		}
 	}
 }
+
+// perhapsForAll reports whether Dubbo would use a base for members that name none: one
+// that contains members is for those alone unless it says otherwise.
+func (s *subject) perhapsForAll() bool { return s.byDefault != no && !s.contains }
 
 // whole returns the limit of a side, of which there should be one.
 func (b *binder) whole(bases []*subject) limit {

@@ -20,10 +20,13 @@ type binder struct {
 
 	problems        []Problem
 	warnings, notes []Note
+
+	leftOut   map[Note]int  // without their lines, the warnings about values that cannot be filled in
+	leftAgain map[int][]int // the other lines of each
 }
 
 func newBinder(s *settings) *binder {
-	b := &binder{settings: s, files: map[string]int{}}
+	b := &binder{settings: s, files: map[string]int{}, leftOut: map[Note]int{}, leftAgain: map[int][]int{}}
 	b.names.init(b)
 
 	return b
@@ -63,6 +66,7 @@ func (b *binder) bind() *duetimev1.TimeoutPolicy {
 	m := &duetimev1.TimeoutPolicy{Consumer: b.side(&calls), Provider: b.side(&serves)}
 	b.unused()
 	b.fromFiles()
+	b.leftElsewhere()
 
 	if len(b.problems) == 0 {
 		b.spareStreams(m)

@@ -62,8 +62,13 @@ func TestBind(t *testing.T) {
 		},
 		{
 			"a container counts before what is named", `<dubbo:provider id="x" timeout="1000"/><dubbo:provider timeout="5000"><dubbo:service interface="a.B" provider="x"/></dubbo:provider>`,
-			[]string{"provider a.B 5s"},
-			[]string{`a.xml:2: the timeout of provider "x" is left out: nothing names it, and with several, nothing says which one is for all`},
+			[]string{"provider 1s", "provider a.B 5s"}, // a container is for those in it alone, unless it says otherwise
+			nil,
+		},
+		{
+			"a container that is for all, too", `<dubbo:provider id="x" timeout="1000"/><dubbo:provider default="true" timeout="5000"><dubbo:service interface="a.B"/></dubbo:provider>`,
+			[]string{"provider 5s", "provider a.B 5s"},
+			[]string{`a.xml:2: the timeout of provider "x" is left out: nothing names it, and another one has default="true"`},
 		},
 		{
 			"several providers that are named", `<dubbo:provider id="x" timeout="1000"/><dubbo:provider id="y" timeout="1000"/>

@@ -2,6 +2,7 @@ package dubbo
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -119,13 +120,53 @@ func (b *binder) text(v value, what string) (string, bool) {
 
 	text, why := b.settings.expand(v.text)
 	if why != "" {
-		b.warn(v.at, "the "+what+" "+quote(v.text)+" is left out: "+why)
+		b.leaveOut(v, "the "+what+" "+quote(v.text)+" is left out: "+why)
 
 		return "", false
 	}
 
 	return text, true
 }
+
+// leaveOut warns of a value that cannot be filled in. Where the same stands in many
+// lines of a file, the first has the warning, and the warning the others.
+func (b *binder) leaveOut(v value, text string) {
+	about := Note{File: v.at.file, Text: text}
+
+	if first, again := b.leftOut[about]; again {
+		if w := &b.warnings[first]; w.Line != v.at.line {
+			b.leftAgain[first] = append(b.leftAgain[first], v.at.line)
+		}
+
+		return
+	}
+
+	b.leftOut[about] = len(b.warnings)
+	b.warn(v.at, text)
+}
+
+// leftElsewhere adds the other lines to the warnings of leaveOut.
+func (b *binder) leftElsewhere() {
+	for first, lines := range b.leftAgain {
+		slices.Sort(lines)
+		lines = slices.Compact(lines)
+		said := make([]string, 0, maxLines)
+
+		for _, line := range lines[:min(len(lines), maxLines)] {
+			said = append(said, strconv.Itoa(line))
+		}
+
+		text := "; so it is in line " + strings.Join(said, ", ")
+		if more := len(lines) - len(said); more > 0 {
+			text += " and " + strconv.Itoa(more) + " more"
+		}
+
+		b.warnings[first].Text += text
+	}
+}
+
+// maxLines is how many lines a warning lists.
+const maxLines = 20
 
 // maxQuoted is the length, in bytes, of what a message quotes from a file.
 const maxQuoted = 80

@@ -46,9 +46,9 @@ func readYAML(f File, s *settings) contents {
 	}
 
 	c := w.contents(s)
-	if w.ruled > 0 {
-		c.warn(position{file: f.Name, line: w.ruled},
-			"a rule of Dubbo's governance is no configuration; its timeouts, if it has any, are left out: write them as those of references or services")
+	if at := bytes.Index(f.Content, []byte(timeoutName+":")); w.ruled && at >= 0 {
+		c.warn(position{file: f.Name, line: lineOf(f.Content, at)},
+			"a rule of Dubbo's governance is no configuration, and its timeouts are left out: write them as those of references or services")
 	}
 
 	return c
@@ -67,9 +67,9 @@ func yamlError(err error) (line int, reason string) {
 type yamlWalker struct {
 	keyList
 
-	nodes  int // gone through so far
-	looked int // gone through for the values of placeholders
-	ruled  int // the line of the first document that is a rule of Dubbo's governance; 0: there is none
+	nodes  int  // gone through so far
+	looked int  // gone through for the values of placeholders
+	ruled  bool // a document is a rule of Dubbo's governance
 }
 
 // root goes through a document.
@@ -97,9 +97,7 @@ func (w *yamlWalker) rule(top *yaml.Node) {
 		found[top.Content[i].Value] = true
 	}
 
-	if found["configs"] && (found["configVersion"] || found["scope"]) && w.ruled == 0 {
-		w.ruled = top.Line
-	}
+	w.ruled = w.ruled || found["configs"] && (found["configVersion"] || found["scope"])
 }
 
 // resolve returns what a node stands for.

@@ -104,7 +104,11 @@ func TestYAML(t *testing.T) {
 		{
 			why:  "a rule of Dubbo's governance",
 			text: lines("configVersion: v2.7", "scope: service", "key: com.foo.BarService", "configs:", "- side: consumer", "  parameters: {timeout: 6000}"),
-			want: lines("? 1: a rule of Dubbo's governance is no configuration; its timeouts, if it has any, are left out: write them as those of references or services"),
+			want: lines("? 6: a rule of Dubbo's governance is no configuration, and its timeouts are left out: write them as those of references or services"),
+		},
+		{
+			why:  "a rule of Dubbo's governance about something else",
+			text: lines("scope: service", "configs:", "- parameters: {weight: 6000}"),
 		},
 		{
 			why:  "the document is a list",
