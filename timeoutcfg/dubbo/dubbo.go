@@ -62,6 +62,13 @@ func Read(files []File, opts ...Option) (*Result, error) {
 	}
 
 	message := b.bind()
+	if s.expands > maxExpansions { // all that was found from there on is wrong
+		return nil, &Error{Problems: []Problem{{
+			File:   strings.Join(names, ", "),
+			Reason: "have more placeholders, counting those that stand for others, than are ever filled in", Advice: "write out what they stand for",
+		}}}
+	}
+
 	if len(b.problems) > 0 {
 		return nil, &Error{Problems: b.sortedProblems()}
 	}

@@ -103,6 +103,14 @@ func TestHostileFiles(t *testing.T) {
 		{"documents that replace lists", "a.properties", numbered(15_000, "dubbo.references.x.methods[%d].timeout=1\n#---\nb=1\n"), "! 44998: a method has no name"},
 		{"documents", "a.properties", numbered(19_900, "dubbo.references.x%d.timeout=1\n#---\n"), ""},
 		{"warnings", "a.properties", numbered(19_900, "dubbo.x%d.timeout=1\n"), ""},
+		{"placeholders", "a.properties", numbered(19_900, "dubbo.consumer.c%[1]d=${t%[1]d}\nt%[1]d=1\n"), ""},
+		{"placeholders that never end", "a.properties", repeat("${", size-10) + "=1", "! 1: the key"},
+		{"names of placeholders that are dots", "a.properties", "a=" + repeat("${"+strings.Repeat(".", 240)+"}", size-10), ""},
+		{"values of a placeholder", "a.properties", "a=${b}\n" + numbered(300_000, "b=%d\n"), ""},
+		{"values of a placeholder in documents", "a.properties", "a=${b}\n" + repeat("b=1\n#---\n", size-100), ""},
+		{"a placeholder's way through an alias bomb", "a.yml", bomb + "dubbo.consumer.timeout: ${a40" + repeat(".x", 80) + "}\n", ""},
+		{"a placeholder's way through what it is in", "a.yml", "x: &x {'': *x, a: *x}\ndubbo.consumer.timeout: ${x" + repeat(".a", 200) + "}\n", ""},
+		{"a placeholder's way through a wide mapping", "a.yml", "x:\n" + numbered(40_000, "  a%d: 1\n") + "dubbo.consumer.timeout: ${x.b.c}\n", ""},
 	} {
 		t.Run(c.name+": "+c.why, func(t *testing.T) {
 			if len(c.text) > maxFileSize {
@@ -127,6 +135,26 @@ func TestHostileFiles(t *testing.T) {
 				t.Errorf("allocated %d MB", allocated>>20)
 			}
 		})
+	}
+}
+
+// Placeholders that multiply are filled in only so often, however many values have them.
+func TestHostilePlaceholders(t *testing.T) {
+	var b strings.Builder
+
+	for i := range 15_000 {
+		fmt.Fprintf(&b, "dubbo.consumers.c%d.timeout=${a0}\n", i)
+	}
+
+	for i := range 30 {
+		fmt.Fprintf(&b, "a%[1]d=${a%[2]d}${a%[2]d}\n", i, i+1)
+	}
+
+	start := time.Now()
+	_, err := Read([]File{{Name: "a.properties", Content: []byte(b.String())}})
+
+	if took := time.Since(start); err == nil || !strings.HasPrefix(err.Error(), "a.properties: have more placeholders") || took > 5*time.Second {
+		t.Fatalf("%.200v after %v", err, took)
 	}
 }
 

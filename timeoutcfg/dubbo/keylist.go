@@ -38,8 +38,12 @@ func newKeyList(f File, s *settings) keyList {
 	return keyList{file: f.Name, documents: make([]document, 1), asked: s.asked}
 }
 
-// newDocument begins a document.
+// newDocument begins a document. One with nothing of interest is not kept.
 func (l *keyList) newDocument() {
+	if last := l.documents[len(l.documents)-1]; len(last.keys)+len(last.answers) == 0 {
+		return
+	}
+
 	l.documents = append(l.documents, document{})
 }
 
@@ -105,7 +109,7 @@ func (l *keyList) addKey(k key) {
 
 // answer keeps a value that a placeholder may stand for.
 func (l *keyList) answer(k key) {
-	if l.asked.names[k.path] && l.answers < maxKeys && len(k.value.text) <= maxValueLength {
+	if l.asked.names[k.path] && l.answers <= maxKeys && len(k.value.text) <= maxValueLength {
 		l.answers++
 		d := &l.documents[len(l.documents)-1]
 		d.answers = append(d.answers, k)
@@ -127,7 +131,9 @@ func (l *keyList) contents(s *settings) contents {
 		}
 	}
 
-	c.answers = answersOf(c.documents)
+	if l.answers <= maxKeys { // else some are not known, which might count before the others
+		c.answers = answersOf(c.documents)
+	}
 
 	profileOfName(&c, s, l.file)
 

@@ -25,6 +25,7 @@ type settings struct {
 	answers map[string]answer
 	sources []source
 	filled  map[string]value // the answers that were used
+	expands int              // how many placeholders were filled in so far
 }
 
 // WithPlaceholders gives the values of placeholders: ${name} and ${name:default} in

@@ -8,6 +8,8 @@ import (
 const (
 	maxPlaceholders     = 1000 // in one value; those that stand for others may multiply
 	maxPlaceholderDepth = 32   // in one another; more is one that stands for itself
+
+	maxExpansions = 1_000_000 // in all files
 )
 
 // expand fills in the placeholders of a text: ${name} and ${name:default}, both of
@@ -72,7 +74,9 @@ func (e *expander) value(inside string, colon, depth int) string {
 	}
 
 	e.left--
-	if e.left < 0 || depth == maxPlaceholderDepth {
+	e.settings.expands++
+
+	if e.left < 0 || e.settings.expands > maxExpansions || depth == maxPlaceholderDepth {
 		e.endless = true
 	}
 
