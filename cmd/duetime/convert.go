@@ -31,8 +31,9 @@ What may have been meant otherwise is told as a warning, and what is no timeout 
 was not carried over as a note, both on standard error with file and line. Read the
 warnings: what is ambiguous was left out.
 
-A ${name} is filled in by --placeholder, else by its default, as in ${name:3000}. Of
-Spring's profiles those count that --profile names.
+A ${name} is filled in by --placeholder, else by the .properties and YAML files among
+the given, else by its default, as in ${name:3000}. Of Spring's profiles those count that
+--profile names; application-prod.yml then counts before application.yml.
 
 An interface is taken for the protobuf service of the same name, and a method for the
 one with a capital; --service-name and --method-name say otherwise. With the services

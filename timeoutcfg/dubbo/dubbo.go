@@ -65,7 +65,8 @@ func Read(files []File, opts ...Option) (*Result, error) {
 	if s.expands > maxExpansions { // all that was found from there on is wrong
 		return nil, &Error{Problems: []Problem{{
 			File:   strings.Join(names, ", "),
-			Reason: "have more placeholders, counting those that stand for others, than are ever filled in", Advice: "write out what they stand for",
+			Reason: "have more placeholders, counting those that stand for others, than are ever filled in",
+			Advice: "write out what they stand for",
 		}}}
 	}
 

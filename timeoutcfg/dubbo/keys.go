@@ -194,7 +194,8 @@ func (r *keyReader) byInterface(k key, name declarationName, rest []segment) {
 	}
 
 	if name.kind == service && len(rest) == 2 && rest[0].text == "invoke" && rest[1].text == timeoutName {
-		r.doubt(k, "Dubbo 2 reads it where there is no dubbo.consumer.timeout, and Dubbo 3 does not; left out: write dubbo.consumer.timeout")
+		r.doubt(k, "Dubbo 2 reads it where there is no dubbo.consumer.timeout, and Dubbo 3 does not; left out: "+
+			"write dubbo.consumer.timeout")
 
 		return
 	}

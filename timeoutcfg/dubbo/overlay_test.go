@@ -30,20 +30,29 @@ func TestProfileFiles(t *testing.T) {
 		notes    []string
 	}{
 		{
-			"over the base", []dubbo.File{prod, base}, []string{"prod"},
-			[]string{"consumer 5s", "consumer a.B 2s", "consumer a.B/Get 6s", "provider 7s"}, nil, overridden,
+			"over the base",
+			[]dubbo.File{prod, base},
+			[]string{"prod"},
+			[]string{"consumer 5s", "consumer a.B 2s", "consumer a.B/Get 6s", "provider 7s"},
+			nil, overridden,
 		},
 		{
-			"two profiles, of which the last counts", []dubbo.File{late, base, prod}, []string{"prod", "eu"},
-			[]string{"consumer 8s", "consumer a.B 2s", "consumer a.B/Get 6s", "provider 7s"}, nil,
+			"two profiles, of which the last counts",
+			[]dubbo.File{late, base, prod},
+			[]string{"prod", "eu"},
+			[]string{"consumer 8s", "consumer a.B 2s", "consumer a.B/Get 6s", "provider 7s"},
+			nil,
 			append([]string{
 				`application.yml:3: "dubbo.consumer.timeout" (1000) gives way to that of the profile (application-prod.yml:1)`,
 				overridden[1], overridden[2],
 			}, `application-prod.yml:1: "dubbo.consumer.timeout" (5000) gives way to that of the profile (application-eu.properties:1)`),
 		},
 		{
-			"the other way round", []dubbo.File{base, prod, late}, []string{"eu", "prod"},
-			[]string{"consumer 5s", "consumer a.B 2s", "consumer a.B/Get 6s", "provider 7s"}, nil,
+			"the other way round",
+			[]dubbo.File{base, prod, late},
+			[]string{"eu", "prod"},
+			[]string{"consumer 5s", "consumer a.B 2s", "consumer a.B/Get 6s", "provider 7s"},
+			nil,
 			[]string{
 				`application.yml:3: "dubbo.consumer.timeout" (1000) gives way to that of the profile (application-eu.properties:1)`,
 				overridden[1], overridden[2],
@@ -51,35 +60,42 @@ func TestProfileFiles(t *testing.T) {
 			},
 		},
 		{
-			"over a file in another folder", []dubbo.File{text("a/application.properties", "dubbo.consumer.timeout=1"), text("b/bootstrap.yml"), text("b/application-prod.yml", "dubbo.consumer.timeout: 2")},
+			"over a file in another folder",
+			[]dubbo.File{text("a/application.properties", "dubbo.consumer.timeout=1"), text("b/bootstrap.yml"), text("b/application-prod.yml", "dubbo.consumer.timeout: 2")},
 			[]string{"prod"},
-			[]string{"consumer 2ms"}, nil,
+			[]string{"consumer 2ms"},
+			nil,
 			[]string{
 				`a/application.properties:1: "dubbo.consumer.timeout" (1) gives way to that of the profile (b/application-prod.yml:1)`,
 				"b/bootstrap.yml: has nothing of Dubbo's",
 			},
 		},
 		{
-			"over both files of a folder", []dubbo.File{
+			"over both files of a folder",
+			[]dubbo.File{
 				text("application.properties", "dubbo.consumer.timeout=1", "dubbo.provider.timeout=4"), text("application.yml", "dubbo.consumer.timeout: 2"), text("application-prod.yml", "dubbo.consumer.timeout: 3"),
 			},
 			[]string{"prod"},
-			[]string{"consumer 3ms", "provider 4ms"}, nil,
+			[]string{"consumer 3ms", "provider 4ms"},
+			nil,
 			[]string{
 				`application.properties:1: "dubbo.consumer.timeout" (1) gives way to that of the profile (application-prod.yml:1)`,
 				`application.yml:1: "dubbo.consumer.timeout" (2) gives way to that of the profile (application-prod.yml:1)`,
 			},
 		},
 		{
-			"two applications", []dubbo.File{
+			"two applications",
+			[]dubbo.File{
 				text(`a\application.yml`, "dubbo.consumer.timeout: 1"), text("b/application.yml", "dubbo.provider.timeout: 2"), text(`a\application-prod.yml`, "dubbo.consumer.timeout: 3"),
 			},
 			[]string{"prod"},
-			[]string{"consumer 3ms", "provider 2ms"}, nil,
+			[]string{"consumer 3ms", "provider 2ms"},
+			nil,
 			[]string{`a\application.yml:1: "dubbo.consumer.timeout" (1) gives way to that of the profile (a\application-prod.yml:1)`},
 		},
 		{
-			"nothing tells over which", []dubbo.File{
+			"nothing tells over which",
+			[]dubbo.File{
 				text("a/application.yml", "dubbo.consumer.timeout: 1"), text("b/application.yml", "dubbo.provider.timeout: 2"), text("c/application-prod.yml", "dubbo.consumer.timeout: 3"),
 			},
 			[]string{"prod"},
@@ -88,19 +104,24 @@ func TestProfileFiles(t *testing.T) {
 			nil,
 		},
 		{
-			"not active", []dubbo.File{base, late}, nil,
+			"not active",
+			[]dubbo.File{base, late},
+			nil,
 			[]string{"consumer a.B 2s", "consumer a.B/Get 3s", "consumer a.B/Put 4s"},
 			[]string{"application.yml:3: the timeout of every consumer is ambiguous: 1000 ms (application.yml:3), 8000 ms (application-eu.properties:1); left out: choose one"},
 			[]string{`application-eu.properties: by its name the file is for the profile "eu", which is not active (WithProfiles); it counts, since it was given`},
 		},
 		{
-			"the profile that is active by itself", []dubbo.File{text("bootstrap.yml", "dubbo.consumer.timeout: 1"), text("bootstrap-default.yml", "dubbo.consumer.timeout: 2")},
+			"the profile that is active by itself",
+			[]dubbo.File{text("bootstrap.yml", "dubbo.consumer.timeout: 1"), text("bootstrap-default.yml", "dubbo.consumer.timeout: 2")},
 			nil,
-			[]string{"consumer 2ms"}, nil,
+			[]string{"consumer 2ms"},
+			nil,
 			[]string{`bootstrap.yml:1: "dubbo.consumer.timeout" (1) gives way to that of the profile (bootstrap-default.yml:1)`},
 		},
 		{
-			"an id in the profile's file", []dubbo.File{text("application.yml", "dubbo.consumer.timeout: 1"), text("application-prod.yml", "dubbo.consumers.slow.timeout: 3")},
+			"an id in the profile's file",
+			[]dubbo.File{text("application.yml", "dubbo.consumer.timeout: 1"), text("application-prod.yml", "dubbo.consumers.slow.timeout: 3")},
 			[]string{"prod"},
 			[]string{"consumer 3ms"},
 			[]string{"application.yml:1: Dubbo does not read dubbo.consumer.timeout where there is a consumer with an id (application-prod.yml:1); left out, as in Dubbo: write it under the id, or default=false there"},

@@ -38,13 +38,6 @@ func readProperties(f File, s *settings) contents {
 	return p.contents(s)
 }
 
-// firstWanted reports whether the file begins with a key that is of interest.
-func (p *propertiesScanner) firstWanted() bool {
-	first := bytes.TrimLeft(p.text[:min(len(p.text), maxKeyLength)], " \t\f")
-
-	return p.wants(string(first[:max(0, bytes.IndexAny(append(bytes.Clone(first), '='), " \t\f=:\r\n"))]))
-}
-
 // ownProperties reports whether a file is the one that Dubbo reads itself, without
 // Spring and so without Spring Boot's documents and profiles.
 func ownProperties(name string) bool {
@@ -75,6 +68,13 @@ type propertiesScanner struct {
 	plain bool
 
 	key, value []byte // of the current line; used again for the next
+}
+
+// firstWanted reports whether the file begins with a key that is of interest.
+func (p *propertiesScanner) firstWanted() bool {
+	first := bytes.TrimLeft(p.text[:min(len(p.text), maxKeyLength)], " \t\f")
+
+	return p.wants(string(first[:max(0, bytes.IndexAny(append(bytes.Clone(first), '='), " \t\f=:\r\n"))]))
 }
 
 func (p *propertiesScanner) scan() {

@@ -247,7 +247,9 @@ func (r *xmlReader) spring(f *frame, e *xml.StartElement, line int) {
 func (r *xmlReader) valuesFrom(e *xml.StartElement, line int) {
 	const schema = "http://www.springframework.org/schema/"
 
-	if !(e.Name.Space == schema+"context" && e.Name.Local == "property-placeholder" || e.Name.Space == schema+"util" && e.Name.Local == "properties") {
+	switch e.Name {
+	case xml.Name{Space: schema + "context", Local: "property-placeholder"}, xml.Name{Space: schema + "util", Local: "properties"}:
+	default:
 		return
 	}
 

@@ -48,7 +48,8 @@ func readYAML(f File, s *settings) contents {
 	c := w.contents(s)
 	if at := bytes.Index(f.Content, []byte(timeoutName+":")); w.ruled && at >= 0 {
 		c.warn(position{file: f.Name, line: lineOf(f.Content, at)},
-			"a rule of Dubbo's governance is no configuration, and its timeouts are left out: write them as those of references or services")
+			"a rule of Dubbo's governance is no configuration, and its timeouts are left out: "+
+				"write them as those of references or services")
 	}
 
 	return c
