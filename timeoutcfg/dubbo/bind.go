@@ -52,6 +52,8 @@ func (b *binder) take(name string, c contents) {
 func (b *binder) bind() *duetimev1.TimeoutPolicy {
 	var calls, serves side
 
+	b.adopt()
+
 	for _, d := range b.declarations {
 		s := b.subject(d)
 
@@ -73,6 +75,38 @@ func (b *binder) bind() *duetimev1.TimeoutPolicy {
 	}
 
 	return m
+}
+
+// adopt gives declarations by keys, which may name only an id, the interface of what has
+// that id in any file: keys add to a bean of XML, as those of Dubbo 3 do.
+func (b *binder) adopt() {
+	type bean struct {
+		kind kind
+		id   string
+	}
+
+	interfaces := map[bean]value{}
+	several := map[bean]bool{}
+
+	for _, d := range b.declarations {
+		if !d.id.given() || !d.iface.given() {
+			continue
+		}
+
+		this := bean{d.kind, d.id.text}
+		if had, again := interfaces[this]; again && had.text != d.iface.text {
+			several[this] = true
+		}
+
+		interfaces[this] = d.iface
+	}
+
+	for _, d := range b.declarations {
+		this := bean{d.kind, d.id.text}
+		if (d.kind == reference || d.kind == service) && d.id.given() && !d.iface.given() && !d.inXML() && !several[this] {
+			d.iface = interfaces[this] // not given if nothing has the id
+		}
+	}
 }
 
 // subject is a declaration with its placeholders filled in.

@@ -7,6 +7,27 @@ import (
 	"github.com/duetime/duetime/timeoutcfg/dubbo"
 )
 
+// Keys under an id add to what has that id in another file.
+func TestKeysOfBeans(t *testing.T) {
+	beans := spring(`<dubbo:reference id="bar" interface="a.Bar"/><dubbo:service id="baz" interface="a.Baz" timeout="100"/>
+<dubbo:reference id="twice" interface="a.C"/><dubbo:reference id="twice" interface="a.D"/><dubbo:reference id="lost" timeout="1"/>`)
+	keys := text("a.properties", "dubbo.references.bar.timeout=2000", "dubbo.references.bar.methods[0].name=get", "dubbo.references.bar.methods[0].timeout=3000",
+		"dubbo.services.baz.timeout=50", "dubbo.services.bar.timeout=4", "dubbo.references.twice.timeout=5")
+	more := text("application.yml", "dubbo.references.lost.interface: a.Lost")
+
+	result := mustRead(t, []dubbo.File{beans, keys, more})
+	equal(t, "limits", []string{"consumer a.Bar 2s", "consumer a.Bar/Get 3s"}, limits(result.Policy))
+
+	const nameless = " names no interface, so nothing tells whose timeouts it sets; left out"
+
+	equal(t, "warnings", []string{
+		`a.xml:2: the timeout of "a.Baz" is ambiguous: 100 ms (a.xml:2), 50 ms (a.properties:4); left out, since gRPC tells neither versions nor groups apart: choose one`,
+		"a.xml:3: the reference" + nameless,
+		"a.properties:5: the service" + nameless,
+		"a.properties:6: the reference" + nameless,
+	}, texts(result.Warnings))
+}
+
 // The files of Spring Boot's that are for an active profile count before the others.
 func TestProfileFiles(t *testing.T) {
 	base := text("application.yml", "dubbo:", "  consumer:", "    timeout: 1000", "  references:", "    bar:", "      interface: a.B",

@@ -196,8 +196,8 @@ func (s *subject) isBean() bool {
 	return s.inXML() && (s.kind == reference || s.kind == service)
 }
 
-func (s *subject) inXML() bool {
-	return strings.HasSuffix(strings.ToLower(s.at.file), ".xml")
+func (d *declaration) inXML() bool {
+	return strings.HasSuffix(strings.ToLower(d.at.file), ".xml")
 }
 
 // describe tells what sets one declaration of an interface apart.
