@@ -141,7 +141,7 @@ func TestBind(t *testing.T) {
 		{
 			"a method twice", `<dubbo:reference interface="a.B"><dubbo:method name="get" timeout="1000"/><dubbo:method name="get" timeout="2000"/></dubbo:reference>`,
 			nil,
-			[]string{`a.xml:2: the timeout of "a.B/Get" is ambiguous: 1000 ms (a.xml:2), 2000 ms (a.xml:2); left out, since gRPC tells neither versions nor groups apart: choose one`},
+			[]string{`a.xml:2: the timeout of "a.B/Get" is ambiguous: 1000 ms (a.xml:2), 2000 ms (a.xml:2); left out: choose one`},
 		},
 		{
 			"both sides set the same", `<dubbo:reference interface="a.B" timeout="1000"/><dubbo:service interface="a.B" timeout="2000"/>`,
@@ -177,7 +177,7 @@ func TestBind(t *testing.T) {
 		{
 			"a parameter of a parameter, and of nothing", `<dubbo:parameter key="timeout" value="1"/><dubbo:registry><dubbo:parameter key="timeout" value="1"/></dubbo:registry>
 			 <dubbo:reference interface="a.B"><dubbo:argument><dubbo:parameter key="timeout" value="1"/></dubbo:argument></dubbo:reference><dubbo:method name="x" timeout="1"/>`,
-			nil, nil,
+			nil, []string{"a.xml:3: the method stands in no reference and no service, so nothing tells whose it is; left out"},
 		},
 		{
 			"times that are no limits", `<dubbo:registry address="a" timeout="10s" session="x"/><dubbo:config-center timeout="y"/><dubbo:metadata-report timeout="-1"/>
@@ -186,7 +186,7 @@ func TestBind(t *testing.T) {
 		},
 		{
 			"a method in a method", `<dubbo:reference interface="a.B"><dubbo:method name="x"><dubbo:method name="y" timeout="1"/></dubbo:method></dubbo:reference>`,
-			nil, nil,
+			nil, []string{"a.xml:2: the method stands in no reference and no service, so nothing tells whose it is; left out"},
 		},
 		{
 			"providers that disagree about what a service sets itself",
@@ -212,6 +212,15 @@ func TestBind(t *testing.T) {
 			[]string{
 				`a.xml:2: Dubbo has no attribute "Timeout"; left out: write timeout`,
 				`a.xml:2: Dubbo has no attribute "timeOut"; left out: write timeout`,
+			},
+		},
+		{
+			"methods that stand in nothing", `<dubbo:method name="get" timeout="1"/><dubbo:method name="put"/>
+<dubbo:reference interface="a.B"><dubbo:method name="get"><dubbo:method name="put" timeout="2"/></dubbo:method></dubbo:reference>`,
+			nil,
+			[]string{
+				"a.xml:2: the method stands in no reference and no service, so nothing tells whose it is; left out",
+				"a.xml:3: the method stands in no reference and no service, so nothing tells whose it is; left out",
 			},
 		},
 		{

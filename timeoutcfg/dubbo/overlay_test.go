@@ -21,7 +21,7 @@ func TestKeysOfBeans(t *testing.T) {
 	const nameless = " names no interface, so nothing tells whose timeouts it sets; left out"
 
 	equal(t, "warnings", []string{
-		`a.xml:2: the timeout of "a.Baz" is ambiguous: 100 ms (a.xml:2), 50 ms (a.properties:4); left out, since gRPC tells neither versions nor groups apart: choose one`,
+		`a.xml:2: the timeout of "a.Baz" is ambiguous: 100 ms (a.xml:2), 50 ms (a.properties:4); left out: choose one`,
 		"a.xml:3: the reference" + nameless,
 		"a.properties:5: the service" + nameless,
 		"a.properties:6: the reference" + nameless,

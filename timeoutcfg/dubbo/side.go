@@ -149,10 +149,32 @@ func (b *binder) settle(c *claims, members []*subject, scope string) limit {
 		return c.limits[0]
 	}
 
-	b.warn(c.limits[0].at, "the timeout of "+quote(scope)+" is ambiguous: "+c.list(silent)+
-		"; left out, since gRPC tells neither versions nor groups apart: choose one")
+	why := ""
+	if toldApart(members) {
+		why = ", since gRPC tells neither versions nor groups apart"
+	}
+
+	b.warn(c.limits[0].at, "the timeout of "+quote(scope)+" is ambiguous: "+c.list(silent)+"; left out"+why+": choose one")
 
 	return limit{}
+}
+
+// toldApart reports whether Dubbo tells declarations of one interface apart: there are
+// several beans, or they have versions or groups.
+func toldApart(members []*subject) bool {
+	beans := 0
+
+	for _, m := range members {
+		if m.isBean() {
+			beans++
+		}
+
+		if beans > 1 || m.version.given() || m.group.given() {
+			return true
+		}
+	}
+
+	return false
 }
 
 // agree reports whether all claims are the same.

@@ -40,10 +40,19 @@ func (r *xmlReader) element(f, parent *frame, e *xml.StartElement, line int, tag
 			f.declaration, f.method = parent.declaration, len(parent.declaration.methods)
 			f.declaration.methods = append(f.declaration.methods, m)
 		}
+	case e.Name.Local == "method":
+		r.stray(e, line)
 	case e.Name.Local == "parameter" && parent.declaration != nil:
 		r.parameter(&r.stack[len(r.stack)-1], r.attributes(e, line, tag), line)
 	case !elementTable[e.Name.Local]:
 		r.warn(line, "Dubbo has no element "+quote(e.Name.Local)+"; it is not read")
+	}
+}
+
+// stray warns of a method's timeout that is nobody's.
+func (r *xmlReader) stray(e *xml.StartElement, line int) {
+	if slices.ContainsFunc(e.Attr, func(a xml.Attr) bool { return a.Name.Local == timeoutName }) {
+		r.warn(line, "the method stands in no reference and no service, so nothing tells whose it is; left out")
 	}
 }
 
