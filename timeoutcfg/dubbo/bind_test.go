@@ -177,7 +177,8 @@ func TestBind(t *testing.T) {
 		{
 			"a parameter of a parameter, and of nothing", `<dubbo:parameter key="timeout" value="1"/><dubbo:registry><dubbo:parameter key="timeout" value="1"/></dubbo:registry>
 			 <dubbo:reference interface="a.B"><dubbo:argument><dubbo:parameter key="timeout" value="1"/></dubbo:argument></dubbo:reference><dubbo:method name="x" timeout="1"/>`,
-			nil, []string{"a.xml:3: the method stands in no reference and no service, so nothing tells whose it is; left out"},
+			nil,
+			[]string{"a.xml:3: the method stands in no reference and no service, so nothing tells whose it is; left out"},
 		},
 		{
 			"times that are no limits", `<dubbo:registry address="a" timeout="10s" session="x"/><dubbo:config-center timeout="y"/><dubbo:metadata-report timeout="-1"/>
@@ -186,7 +187,8 @@ func TestBind(t *testing.T) {
 		},
 		{
 			"a method in a method", `<dubbo:reference interface="a.B"><dubbo:method name="x"><dubbo:method name="y" timeout="1"/></dubbo:method></dubbo:reference>`,
-			nil, []string{"a.xml:2: the method stands in no reference and no service, so nothing tells whose it is; left out"},
+			nil,
+			[]string{"a.xml:2: the method stands in no reference and no service, so nothing tells whose it is; left out"},
 		},
 		{
 			"providers that disagree about what a service sets itself",
@@ -212,6 +214,21 @@ func TestBind(t *testing.T) {
 			[]string{
 				`a.xml:2: Dubbo has no attribute "Timeout"; left out: write timeout`,
 				`a.xml:2: Dubbo has no attribute "timeOut"; left out: write timeout`,
+			},
+		},
+		{
+			"an attribute with a prefix", `<dubbo:reference xmlns:p="http://www.springframework.org/schema/p" interface="a.B" p:timeout="1" dubbo:check="false"/>`,
+			nil,
+			[]string{`a.xml:2: the attribute "timeout" has a prefix, so it is not Dubbo's; left out: write timeout without one`},
+		},
+		{
+			"Dubbo's beans in Spring's elements", `<bean class="com.alibaba.dubbo.config.ConsumerConfig"><property name="timeout" value="1"/><property name="check" value="false"/></bean>
+<bean class="org.apache.dubbo.config.spring.ReferenceBean" xmlns:p="http://www.springframework.org/schema/p" p:interface="a.B" p:timeout="2"/>
+<bean class="a.B"><property name="timeout" value="1"/></bean>`,
+			nil,
+			[]string{
+				"a.xml:2: the timeout of a bean of Dubbo's is read from Dubbo's elements alone; left out: write an element such as <dubbo:reference>",
+				"a.xml:3: the timeout of a bean of Dubbo's is read from Dubbo's elements alone; left out: write an element such as <dubbo:reference>",
 			},
 		},
 		{
@@ -266,7 +283,8 @@ func TestNamespaces(t *testing.T) {
 		},
 		{
 			"an attribute of another one", `<dubbo:consumer xmlns:dubbo="http://dubbo.apache.org/schema/dubbo" xmlns:p="http://www.springframework.org/schema/p" p:timeout="1s"/>`,
-			nil, nil,
+			nil,
+			[]string{`a.xml:1: the attribute "timeout" has a prefix, so it is not Dubbo's; left out: write timeout without one`},
 		},
 		{
 			"a prefix that changes its meaning", `<beans xmlns:d="http://dubbo.apache.org/schema/dubbo"><x xmlns:d="urn:x"><d:consumer timeout="1"/></x><d:provider timeout="1000"/></beans>`,

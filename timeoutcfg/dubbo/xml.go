@@ -46,6 +46,7 @@ type frame struct {
 	method      int          // the declaration's method that the element is; -1: it is none
 	keyed       []method     // the declaration's, set by parameters
 	profile     *profile     // not nil inside of a profile that is not active
+	bean        bool         // it makes one of Dubbo's beans with Spring's elements
 }
 
 // readXML reads the declarations in a Spring file.
@@ -178,6 +179,7 @@ func (r *xmlReader) start(e *xml.StartElement, line int, tag []byte) bool {
 		r.strangeNamespace(e, line)
 	case f.profile == nil:
 		r.spring(&f, e, line)
+		r.bean(&f, &parent, e, line)
 		r.valuesFrom(e, line)
 	}
 
@@ -239,6 +241,27 @@ func (r *xmlReader) spring(f *frame, e *xml.StartElement, line int) {
 			r.imported(a.Value, line)
 		case e.Name.Local == "beans" && a.Name.Local == "profile":
 			f.profile = r.enter(a.Value, line)
+		}
+	}
+}
+
+// bean warns of timeouts of Dubbo's beans that are made with Spring's elements.
+func (r *xmlReader) bean(f, parent *frame, e *xml.StartElement, line int) {
+	for _, a := range e.Attr {
+		if e.Name.Local == "bean" && a.Name.Space == "" && a.Name.Local == "class" {
+			f.bean = strings.Contains(a.Value, ".dubbo.config.")
+		}
+	}
+
+	if f.bean {
+		r.dubbo++ // so that the file is not said to have nothing of Dubbo's
+	}
+
+	for _, a := range e.Attr {
+		if f.bean && a.Name.Space == "http://www.springframework.org/schema/p" && a.Name.Local == timeoutName ||
+			parent.bean && e.Name.Local == "property" && a.Name.Local == "name" && a.Value == timeoutName {
+			r.warn(line, "the timeout of a bean of Dubbo's is read from Dubbo's elements alone; left out: "+
+				"write an element such as <dubbo:reference>")
 		}
 	}
 }

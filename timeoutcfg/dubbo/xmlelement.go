@@ -62,7 +62,11 @@ var limitsTable = map[string]bool{consumerName: true, providerName: true, refere
 // misspelt warns of what was meant as a timeout: XML tells capitals apart.
 func (r *xmlReader) misspelt(e *xml.StartElement, line int) {
 	for _, a := range e.Attr {
-		if a.Name.Space == "" && a.Name.Local != timeoutName && uniform(a.Name.Local) == timeoutName {
+		switch {
+		case uniform(a.Name.Local) != timeoutName:
+		case a.Name.Space != "":
+			r.warn(line, "the attribute "+quote(a.Name.Local)+" has a prefix, so it is not Dubbo's; left out: write timeout without one")
+		case a.Name.Local != timeoutName:
 			r.warn(line, "Dubbo has no attribute "+quote(a.Name.Local)+"; left out: write timeout")
 		}
 	}
