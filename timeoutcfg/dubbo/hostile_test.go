@@ -150,11 +150,10 @@ func TestHostilePlaceholders(t *testing.T) {
 		fmt.Fprintf(&b, "a%[1]d=${a%[2]d}${a%[2]d}\n", i, i+1)
 	}
 
-	start := time.Now()
 	_, err := Read([]File{{Name: "a.properties", Content: []byte(b.String())}})
 
-	if took := time.Since(start); err == nil || !strings.HasPrefix(err.Error(), "a.properties: have more placeholders") || took > 5*time.Second {
-		t.Fatalf("%.200v after %v", err, took)
+	if err == nil || !strings.HasPrefix(err.Error(), "a.properties: have more placeholders") {
+		t.Fatalf("%.200v", err)
 	}
 }
 
