@@ -86,7 +86,7 @@ func (k *lateCall) run(invoke func() error) {
 func (k *lateCall) ran() {
 	c, o := k.call, &k.unary.conclusion
 	if o.returned {
-		c.complete(isDeadlineExceeded(o.err))
+		c.complete(o.err)
 	} else if !c.timeouts.calls.Drop(&c.inFlight) {
 		c.awaitEnd()
 	}

@@ -36,11 +36,11 @@ type call struct {
 	// expires the call, before the context ends, and read after that.
 	expiry *ending
 
-	// completed tells that gRPC's end of the call completed it, and answered is what
-	// was known then, where somebody may ask. Written by the one who calls complete
-	// first.
+	// completed tells that gRPC's end of the call completed it, and early is what its
+	// caller is told, where that was a DEADLINE_EXCEEDED to be explained. Written by the
+	// one who calls complete first.
 	completed bool
-	answered  *ending
+	early     *TimeoutError
 }
 
 // ending is what was known of a call at its end.
@@ -117,16 +117,16 @@ func (c *call) begin() (release func() bool) {
 	return context.AfterFunc(c.handout.parent, c.onParentEnded)
 }
 
-// complete is called when gRPC has ended the call. It reports whether that is what
-// completed the call; if not, it returns when whoever did has written down all.
-// exceeded tells that the end needs an explanation.
-func (c *call) complete(exceeded bool) bool {
+// complete is called when gRPC has ended the call with err. It reports whether that
+// is what completed the call; if not, it returns when whoever did has written down all.
+func (c *call) complete(err error) bool {
 	if c.timeouts.calls.Complete(&c.inFlight) {
 		c.completed = true
-		switch {
-		case exceeded:
-			c.answered = c.endingNow()
-		case c.timeouts.network != nil:
+		if err != nil && isDeadlineExceeded(err) {
+			c.exceed(err)
+			return true
+		}
+		if c.timeouts.network != nil {
 			c.seen.noteEnd()
 		}
 		c.handout.end(context.Canceled, nil)

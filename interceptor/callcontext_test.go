@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/duetime/duetime/interceptor"
 	"github.com/duetime/duetime/internal/testserver"
@@ -94,6 +95,43 @@ func TestCallContextAfterExpiry(t *testing.T) {
 			t.Errorf("what was read once has changed: %v, %v", d, inside.Err())
 		}
 	})
+}
+
+// TestCallContextOfDeadlineSeenEarly: where gRPC ends the call with DEADLINE_EXCEEDED
+// before the timer runs, the context tells the same story, if that was our own deadline,
+// and is over like that of any other answer, if it was not.
+func TestCallContextOfDeadlineSeenEarly(t *testing.T) {
+	for name, tt := range map[string]struct {
+		after time.Duration
+		err   error
+	}{
+		"our own deadline":      {3*time.Second - time.Millisecond, context.DeadlineExceeded},
+		"a deadline of another": {time.Second, context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, bubbleModes, func(t *testing.T, m mode) {
+				var inside context.Context
+				r := tapped(t, m, testserver.Fail(tt.after, status.Error(codes.DeadlineExceeded, "too slow")), func(ctx context.Context) {
+					inside = ctx //nolint:fatcontext // it is only looked at
+				})
+				e := as(t, errorOf(r.call(t.Context(), payload(1))))
+				if inside.Err() != tt.err {
+					t.Errorf("Err %v, want %v", inside.Err(), tt.err)
+				}
+				var cause *interceptor.TimeoutError
+				switch {
+				case tt.err == context.Canceled:
+					if context.Cause(inside) != tt.err {
+						t.Errorf("Cause %v", context.Cause(inside))
+					}
+				case !errors.As(context.Cause(inside), &cause) || cause.Message() != e.Message() || !cause.ByTimer:
+					t.Errorf("Cause %v, want %v", context.Cause(inside), e)
+				case cause == e:
+					t.Error("the cause is the very error that is written to after the context's end")
+				}
+			})
+		})
+	}
 }
 
 // TestCallersCauseShowsThrough: why the caller cancelled can be seen inside.

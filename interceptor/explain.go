@@ -19,7 +19,7 @@ import (
 // err it is.
 func (c *call) settle(err error, req any) error {
 	exceeded := err != nil && isDeadlineExceeded(err)
-	completed := c.complete(exceeded)
+	completed := c.complete(err)
 	switch {
 	case exceeded && explained(err):
 		return nil
@@ -28,12 +28,28 @@ func (c *call) settle(err error, req any) error {
 	case !exceeded:
 		return nil
 	case completed:
-		return c.fail(c.exceededEarly(err), req)
+		return c.fail(c.early, req)
 	default:
 		// The caller cancelled first. At the same moment the server's end saw our
 		// deadline, and gRPC took its reaction for one.
 		return status.FromContextError(c.handout.Err()).Err()
 	}
+}
+
+// exceed ends the context of a call that gRPC has completed with err, a
+// DEADLINE_EXCEEDED: as the timer would have, where the deadline was the call's own.
+func (c *call) exceed(err error) {
+	if explained(err) {
+		c.handout.end(context.Canceled, nil)
+		return
+	}
+	c.early = c.exceededEarly(c.endingNow(), err)
+	if !c.early.ByTimer {
+		c.handout.end(context.Canceled, nil)
+		return
+	}
+	cause := *c.early // the caller's own is still written to
+	c.handout.end(context.DeadlineExceeded, &cause)
 }
 
 // fail reports a timeout to those who want to know and returns it. req is nil for a
@@ -216,8 +232,7 @@ func (c *call) retriesAfter(attempts int) bool {
 // exceededEarly explains a DEADLINE_EXCEEDED that came before the call's timer:
 // from a limit below ours, from a server, or because our own deadline was seen from
 // the other end, or by gRPC, a moment before the timer ran.
-func (c *call) exceededEarly(err error) *TimeoutError {
-	e := c.answered
+func (c *call) exceededEarly(e *ending, err error) *TimeoutError {
 	ev := c.evidenceAfter(e, &e.seen)
 	spoke := e.seen.spoke() && status.Code(err) == codes.DeadlineExceeded
 	own := c.limit.exists() && reached(c.limit.at, c.seen.start, e.at, spoke)

@@ -28,7 +28,7 @@ func (i *idleCalls) put(c *call) {
 // would be shorter, and takes more time: while the garbage collector marks, each
 // pointer that is overwritten is a call of its write barrier, nil or not.
 func (c *call) reset() {
-	c.handout, c.followers, c.expiry, c.answered, c.completed = nil, nil, nil, nil, false
+	c.handout, c.followers, c.expiry, c.early, c.completed = nil, nil, nil, nil, false
 	s := &c.seen
 	s.mu, s.facts, s.inline = nil, facts{}, message{}
 	s.sent, s.takenAt, s.over = 0, 0, false
