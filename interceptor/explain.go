@@ -21,7 +21,7 @@ func (c *call) settle(err error, req any) error {
 	exceeded := err != nil && isDeadlineExceeded(err)
 	completed := c.complete(err)
 	switch {
-	case exceeded && explained(err):
+	case exceeded && c.explained(err):
 		return nil
 	case c.expiry != nil:
 		return c.fail(c.expired(err), req)
@@ -39,7 +39,7 @@ func (c *call) settle(err error, req any) error {
 // exceed ends the context of a call that gRPC has completed with err, a
 // DEADLINE_EXCEEDED: as the timer would have, where the deadline was the call's own.
 func (c *call) exceed(err error) {
-	if explained(err) {
+	if c.explained(err) {
 		c.handout.end(context.Canceled, nil)
 		return
 	}
@@ -304,10 +304,12 @@ func (s *sighting) unreached() bool {
 	return s.told && !s.encoded && !s.finished && !s.opened
 }
 
-// explained reports whether an interceptor further in has explained err already.
-func explained(err error) bool {
-	_, ok := errors.AsType[*TimeoutError](err)
-	return ok
+// explained reports whether an interceptor further in has explained err already. That
+// of another method's call, such as one that gets a token for this one, explains that
+// call and not this one.
+func (c *call) explained(err error) bool {
+	te, ok := errors.AsType[*TimeoutError](err)
+	return ok && te.Method == c.method
 }
 
 func isDeadlineExceeded(err error) bool {

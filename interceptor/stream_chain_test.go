@@ -252,7 +252,7 @@ func (s rewriting) RecvMsg(m any) error {
 // gRPC says to us directly.
 func TestEndRewrittenFurtherIn(t *testing.T) {
 	each(t, promptStreamModes, func(t *testing.T, m mode) {
-		explained := &interceptor.TimeoutError{CallID: -1}
+		explained := &interceptor.TimeoutError{CallID: -1, Method: testpb.TestService_FullDuplexCall_FullMethodName}
 		rewrite := func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 			s, err := streamer(ctx, desc, cc, method, opts...)
 			return rewriting{s, explained}, err
