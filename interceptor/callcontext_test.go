@@ -3,6 +3,7 @@ package interceptor_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -132,6 +133,37 @@ func TestCallContextOfDeadlineSeenEarly(t *testing.T) {
 			})
 		})
 	}
+}
+
+// unnamed is a context that has no String.
+type unnamed struct{ context.Context }
+
+// TestCallContextPrinted: mocks and loggers print contexts, at any time, and must not
+// print what the request or its answer holds.
+func TestCallContextPrinted(t *testing.T) {
+	each(t, []mode{plainMode, evidenceMode}, func(t *testing.T, m mode) {
+		for want, parent := range map[string]context.Context{
+			"context.Background.WithValue(interceptor_test.key, mine).duetime": context.WithValue(context.Background(), key{}, "mine"),
+			"interceptor_test.unnamed.duetime":                                 unnamed{context.Background()},
+		} {
+			var inside context.Context
+			printed := func(when string) {
+				for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+					if got := fmt.Sprintf(verb, inside); got != want {
+						t.Errorf("%s, %s: %s, want %s", when, verb, got, want)
+					}
+				}
+			}
+			r := tapped(t, m, testserver.Echo, func(ctx context.Context) {
+				inside = ctx //nolint:fatcontext // it is only looked at
+				printed("before")
+			})
+			if _, err := r.call(parent, payload(1)); err != nil {
+				t.Fatal(err)
+			}
+			printed("after")
+		}
+	})
 }
 
 // TestCallersCauseShowsThrough: why the caller cancelled can be seen inside.

@@ -2,6 +2,7 @@ package interceptor
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -65,6 +66,19 @@ func (h *handout) Value(key any) any {
 	}
 	return h.parent.Value(key)
 }
+
+// String names the context as the library's own are named, by what they are made of.
+// Without it, who prints the context (a mock, a logger) would print the whole handout,
+// the request's last byte and the trailer included, while others write to it.
+func (h *handout) String() string {
+	if parent, ok := h.parent.(fmt.Stringer); ok {
+		return parent.String() + ".duetime"
+	}
+	return fmt.Sprintf("%T.duetime", h.parent)
+}
+
+// GoString is the same for %#v.
+func (h *handout) GoString() string { return h.String() }
 
 // AfterFunc runs f at the end, on the goroutine that ends h: the context package
 // asks for it when it makes a context of h, and its f ends that one. (After the end f
