@@ -2,6 +2,7 @@ package interceptor
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -121,10 +122,11 @@ func (h *handout) optionsAmong(opts []grpc.CallOption, o *callOptions, onFinish 
 			all = append(all, opts[i])
 		}
 	}
-	return append(all,
+	// Who appends to the result, maybe twice, must not do so in place.
+	return slices.Clip(append(all,
 		grpc.TrailerCallOption{TrailerAddr: &h.trailer},
 		grpc.OnFinishCallOption{OnFinish: onFinish},
-	)
+	))
 }
 
 // retire parts the handout from its call: nothing that anybody does with it from

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/duetime/duetime/interceptor"
@@ -151,6 +152,30 @@ func TestTwice(t *testing.T) {
 		}
 		if a, b := r.timeouts.InFlight(), inner.InFlight(); len(a) != 0 || len(b) != 0 {
 			t.Errorf("in flight: %+v, %+v", a, b)
+		}
+	})
+}
+
+// TestOptionsAppendedFurtherIn: an interceptor further in may append to the options more
+// than once, and at once, as it may without us: to a slice without room to spare.
+func TestOptionsAppendedFurtherIn(t *testing.T) {
+	each(t, bubbleModes, func(t *testing.T, m mode) {
+		var one, other metadata.MD
+		r := m.rig(t, testserver.New(t, m.network, testserver.Echo), setup{inner: []unary{
+			func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+				all := append(opts, grpc.Header(&one)) //nolint:gocritic // this is what the test is about
+				_ = append(opts, grpc.Header(&other))
+				if got, ok := all[len(opts)].(grpc.HeaderCallOption); !ok || got.HeaderAddr != &one {
+					t.Errorf("with %d options, the second appended one is in the place of the first", len(opts))
+				}
+				return invoke(ctx, method, req, reply, cc, all...)
+			},
+		}})
+		for n := range 4 {
+			opts := slices.Repeat([]grpc.CallOption{grpc.StaticMethod()}, n)
+			if err := r.cc.Invoke(t.Context(), testpb.TestService_UnaryCall_FullMethodName, payload(1), new(testpb.SimpleResponse), opts...); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }
