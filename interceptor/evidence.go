@@ -65,6 +65,7 @@ type facts struct {
 	closed             bool // there is nothing more to send
 
 	told     bool // gRPC has called our OnFinish: it had our options
+	ended    bool // and has begun no attempt since
 	exceeded bool // and said DEADLINE_EXCEEDED there
 
 	// What gRPC wrote when it was finished with the last stream that it got.
@@ -199,7 +200,7 @@ func (w *finishWitness) onFinish(err error) {
 
 // noteTold sees gRPC say that it has ended the call. mu is held.
 func (s *sightings) noteTold(exceeded bool) {
-	s.told, s.exceeded = true, exceeded
+	s.told, s.ended, s.exceeded = true, true, exceeded
 	if s.inGRPC > 0 {
 		s.inGRPC--
 	}
@@ -240,12 +241,21 @@ func (s *sightings) noteAttempt(p *peer.Peer, deadline time.Time, n *network) {
 	s.deadline = deadline
 	s.beginExchange(n.find(s.remote))
 	s.stream, s.sent, s.takenAt = false, 0, 0
-	if s.compressed || s.opened && len(s.messages) == 0 {
+	switch {
+	case s.ended && s.encoded:
+		// An interceptor further in has begun the call again, which has its own messages
+		// to send. Those of the run before may never be given back: gRPC forgets a message
+		// that is queued when its stream is over already.
+		if !s.unary {
+			s.forgetAll()
+		}
+	case s.compressed || s.opened && len(s.messages) == 0:
 		// gRPC keeps the compressed request, which no witness watches, and a stream
 		// without messages has nothing to watch. That there is another attempt is all
 		// there is to know.
 		s.stream, s.sent = true, s.moment()
 	}
+	s.ended = false
 	s.untaken = len(s.messages)
 	for _, m := range s.messages {
 		m.resent, m.taken, m.refs, m.reads, m.copiedOut = true, false, 0, 0, 0

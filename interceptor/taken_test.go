@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 )
 
 // transport is what gRPC does with an encoded message, step by step, so that tests
@@ -213,5 +215,42 @@ func TestAbandonedAttempt(t *testing.T) {
 	abandoned.message.Free() // the retry buffer is given up
 	if !c.wasSent() {
 		t.Error("the new attempt still owes the message of the one before")
+	}
+}
+
+// TestMessageThatIsNeverGivenBack: gRPC's writer forgets a message that is queued when
+// its stream is over already. Where an interceptor further in has begun the call again,
+// nobody owes it.
+func TestMessageThatIsNeverGivenBack(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"message", ""} {
+		c := bareCall()
+		c.seen.retained = true
+		encode := func() transport {
+			t.Helper()
+			message, err := (*codecWitness)(c.handout).Marshal(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			message.Ref() // for a retry
+			return transport{message}
+		}
+		attempt(t, c)
+		c.seen.noteOpened()
+		forgotten := encode()
+		forgotten.queue()
+		forgotten.message.Free() // SendMsg returns
+		forgotten.message.Free() // the retry buffer is given up
+		(*finishWitness)(c.handout).onFinish(status.Error(codes.Unavailable, "busy"))
+		attempt(t, c)
+		if seen := c.seen.now(); c.wasSent() || seen.stream {
+			t.Errorf("%q: the next run waits for a stream, and %+v", text, seen)
+		}
+		tr := encode()
+		tr.send()
+		tr.message.Free() // SendMsg returns
+		if !c.wasSent() {
+			t.Errorf("%q: the next run still owes the message of the one before", text)
+		}
 	}
 }
