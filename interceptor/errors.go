@@ -36,7 +36,7 @@ type TimeoutError struct {
 	Level timeoutcfg.Level // who set the limit
 
 	Start time.Time
-	Sent  time.Time // when the last attempt's request had left; zero: it never did, or nobody saw it
+	Sent  time.Time // when the last attempt's request had left; zero: it never did, nobody saw it, or the client took the time after it
 	End   time.Time
 
 	// ByTimer says that the call's own limit ended it, not a waiter's patience, a
