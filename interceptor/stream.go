@@ -93,6 +93,8 @@ type clientStream struct {
 
 	once    sync.Once
 	instead error // what is told instead of gRPC's own word; nil: nothing. Written by once.
+
+	told atomic.Bool // instead, by RecvMsg
 }
 
 // SendMsg sends a message. Its errors are gRPC's own.
@@ -126,6 +128,9 @@ func (s *clientStream) RecvMsg(m any) error {
 
 // received takes down what gRPC's RecvMsg has returned.
 func (s *clientStream) received(err error) error {
+	if s.told.Load() {
+		return s.instead // gRPC may still have a message, of an attempt that the limit cut short
+	}
 	if err == nil && s.desc.ServerStreams {
 		return nil // there may be more
 	}
@@ -134,7 +139,9 @@ func (s *clientStream) received(err error) error {
 		// need not be this one.
 		s.call.seen.noteTrailer(s.Trailer)
 	}
-	return s.end(err)
+	err = s.end(err)
+	s.told.Store(s.instead != nil)
+	return err
 }
 
 // Header waits for the header, as RecvMsg waits for a message. Its error is gRPC's

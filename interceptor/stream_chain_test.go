@@ -270,3 +270,39 @@ func TestEndRewrittenFurtherIn(t *testing.T) {
 		}
 	})
 }
+
+// relapsing has a message after its end, as gRPC may when the limit cuts an attempt
+// short to which the messages are being sent again.
+type relapsing struct {
+	grpc.ClientStream
+	ended *atomic.Bool
+}
+
+func (s relapsing) RecvMsg(m any) error {
+	if s.ended.Swap(true) {
+		return nil
+	}
+	return s.ClientStream.RecvMsg(m)
+}
+
+// TestTimeoutStays: what RecvMsg has said of the limit, it says ever after.
+func TestTimeoutStays(t *testing.T) {
+	each(t, streamModes, func(t *testing.T, m mode) {
+		relapse := func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			s, err := streamer(ctx, desc, cc, method, opts...)
+			return relapsing{s, new(atomic.Bool)}, err
+		}
+		r := m.rig(t, handle(t, m, silent), chain(relapse))
+		s, err := r.client().FullDuplexCall(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, first := s.Recv()
+		e := as(t, first)
+		for range 2 {
+			if _, err := s.Recv(); err != error(e) {
+				t.Errorf("later: %v, want %v", err, first)
+			}
+		}
+	})
+}
