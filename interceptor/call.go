@@ -208,10 +208,12 @@ func (c *call) expire() {
 		// The caller's context had a deadline that it did not tell.
 		e.limit = limit{at: e.at, had: e.at.Sub(c.seen.start), level: timeoutcfg.LevelContext}
 	}
-	e.seen.discountStall(e)
-	e.network = e.seen.networkAt(false)
-	if c.callerLags() {
+	stalled := e.stalledWriting()
+	if stalled || c.callerLags() {
 		go func() { // other calls wait for this goroutine
+			if stalled {
+				c.awaitWrite(e)
+			}
 			c.awaitCaller()
 			c.expireAs(e)
 		}()
@@ -222,6 +224,8 @@ func (c *call) expire() {
 
 // expireAs ends the call's context for a call that has expired.
 func (c *call) expireAs(e *ending) {
+	e.seen.discountStall(e)
+	e.network = e.seen.networkAt(false)
 	c.expiry = e
 	late := c.late()
 	if late.keep(e) {

@@ -62,6 +62,43 @@ func (s *sighting) discountStall(e *ending) {
 	}
 }
 
+// awaitWrite waits a moment for a write that is under way: it may have been over before
+// the end, and only that not be noted yet.
+func (c *call) awaitWrite(e *ending) {
+	s := &c.seen
+	s.mu.Lock()
+	exchange := s.exchange
+	s.mu.Unlock()
+	if exchange == nil {
+		return
+	}
+	exchange.AwaitWrite(writeSlack)
+	seen := s.now()
+	if seen.attempts != e.seen.attempts || seen.sent.IsZero() {
+		return // that one is gone, or is really held up
+	}
+	e.seen.sent, e.seen.wire = seen.sent, seen.wire
+	if e.seen.sent.After(e.at) {
+		e.seen.sent = seen.takenAt // as for discountStall
+	}
+}
+
+// writing reports whether what gRPC had handed over was being written at the end.
+func (e *ending) writing() bool {
+	s := &e.seen
+	return s.wire != nil && s.wire.Blocked && s.sent.IsZero() && !s.takenAt.IsZero()
+}
+
+// stalledWriting reports whether the process stood still over the limit in such a write.
+func (e *ending) stalledWriting() bool {
+	due := e.limit.at
+	return e.writing() && e.limit.exists() && e.seen.takenAt.Before(due) && e.at.Sub(due) > stallFloor
+}
+
+// writeSlack is how long a goroutine may need on a busy machine to note that its write is
+// over.
+const writeSlack = 50 * time.Millisecond
+
 // onTheWire puts what the wire shows in the place of what the witnesses in gRPC can
 // only conclude: that the transport took a message for writing, or compressed it,
 // does not mean yet that it was written. Of several runs of the call at once, which an

@@ -233,6 +233,9 @@ func (c *call) retriesAfter(attempts int) bool {
 // from a limit below ours, from a server, or because our own deadline was seen from
 // the other end, or by gRPC, a moment before the timer ran.
 func (c *call) exceededEarly(e *ending, err error) *TimeoutError {
+	if e.writing() {
+		c.awaitWrite(e)
+	}
 	ev := c.evidenceAfter(e, &e.seen)
 	spoke := e.seen.spoke() && status.Code(err) == codes.DeadlineExceeded
 	own := c.limit.exists() && reached(c.limit.at, c.seen.start, e.at, spoke)

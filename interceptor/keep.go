@@ -181,7 +181,11 @@ func (k *lateCall) noteEnd(err error) {
 		k.answer = &lateEnd{at: now, code: status.Code(err), answered: k.answeredBy(err, now)}
 	}
 	k.mu.Unlock()
-	if first {
+	switch {
+	case !first:
+	case status.Code(err) == codes.DeadlineExceeded && k.graceIsUp(now):
+		k.graceOver() // gRPC, or the server, has seen it before the timer
+	default:
 		// Nobody waits for what an interceptor further in would try next.
 		k.call.handout.end(context.Canceled, nil)
 	}
@@ -197,11 +201,16 @@ func (k *lateCall) answeredBy(err error, at time.Time) bool {
 	case codes.Canceled, codes.Unavailable:
 		return c.seen.now().trailer // without one, it is gRPC's word for a lost stream as well
 	case codes.DeadlineExceeded:
-		until := c.timeouts.late.until(c.expiry.limit.at)
-		return c.seen.now().trailer && !reached(until, c.seen.start, at, true)
+		return c.seen.now().trailer && !k.graceIsUp(at)
 	default:
 		return true
 	}
+}
+
+// graceIsUp reports whether a DEADLINE_EXCEEDED that came then is that of the call's end.
+func (k *lateCall) graceIsUp(at time.Time) bool {
+	c := k.call
+	return reached(c.timeouts.late.until(c.expiry.limit.at), c.seen.start, at, true)
 }
 
 // noteMessage counts a message that came late.

@@ -60,7 +60,8 @@ func TestSlowEncodingIsNotWaitedFor(t *testing.T) {
 						t.Errorf("gRPC had returned %d times; finished %d times", len(over), finished)
 					}
 					gate.Open()
-					if err := <-over; status.Code(err) != codes.DeadlineExceeded || finished != 1 {
+					// An answer may still be faster than gRPC is in seeing that the context has ended.
+					if err := <-over; err != nil && status.Code(err) != codes.DeadlineExceeded || finished != 1 {
 						t.Errorf("gRPC returned %v; finished %d times", err, finished)
 					}
 					late.none(t)

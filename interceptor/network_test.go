@@ -289,6 +289,9 @@ func TestHeaderBeforeAnIdleUser(t *testing.T) {
 			each(t, []mode{bubbleModes[1], evidenceBubble}, func(t *testing.T, m mode) {
 				gate := testserver.NewGate(t)
 				s := testserver.New(t, m.network, nil, testserver.WithStream(func(_ any, stream grpc.ServerStream) error {
+					if err := stream.RecvMsg(&testpb.StreamingOutputCallRequest{}); err != nil {
+						return err // what comes before the request is no answer to it
+					}
 					if err := stream.SendHeader(nil); err != nil {
 						return err
 					}

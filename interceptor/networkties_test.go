@@ -4,17 +4,21 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/duetime/duetime/interceptor"
@@ -283,6 +287,39 @@ func TestTwoRunsInside(t *testing.T) {
 		e := as(t, errorOf(r.call(t.Context(), payload(10), grpc.ForceCodecV2(codec))))
 		if e.Side != interceptor.ServerSide || e.Phase != interceptor.PhaseWaiting {
 			t.Errorf("%v side, %v\n%s", e.Side, e.Phase, e.Message())
+		}
+	})
+}
+
+// tardy is a connection whose writes return a while after their bytes have gone out.
+type tardy struct {
+	net.Conn
+	by time.Duration
+}
+
+func (c tardy) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if perr := testserver.Pause(context.Background(), c.by); err == nil {
+		err = perr
+	}
+	return n, err
+}
+
+// TestAnsweredBeforeTheWriteReturns: a server may answer before the goroutine that
+// wrote the request has noted that.
+func TestAnsweredBeforeTheWriteReturns(t *testing.T) {
+	t.Parallel()
+	inMode(t, evidenceBubble, func(t *testing.T) {
+		s := testserver.New(t, evidenceBubble.network, testserver.Fail(0, status.Error(codes.DeadlineExceeded, "its own")))
+		timeouts := interceptor.New(parse(t, within3s), interceptor.WithNetworkEvidence(func(ctx context.Context, target string) (net.Conn, error) {
+			conn, err := s.DialContext(ctx, target)
+			return tardy{conn, 10 * time.Millisecond}, err
+		}))
+		cc := s.Dial(timeouts.DialOptions()...)
+		_, err := testpb.NewTestServiceClient(cc).UnaryCall(t.Context(), payload(10))
+		e := as(t, err)
+		if e.Phase != interceptor.PhaseAnswered || e.Sent.IsZero() || e.Sent.After(e.End) {
+			t.Errorf("%v; sent %v after the start, ended %v after it", e.Message(), e.Sent.Sub(e.Start), e.End.Sub(e.Start))
 		}
 	})
 }

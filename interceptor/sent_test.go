@@ -113,7 +113,7 @@ func TestSentWhenTheServerReads(t *testing.T) {
 		s := testserver.New(t, m.network, nil, streamThat(pause(reads), deaf(gate)))
 		limit := m.limit()
 		if !m.virtual() {
-			limit = 3 * time.Second // a mebibyte takes a while on a busy machine
+			limit = 5 * time.Second // a mebibyte takes a while on a busy machine
 		}
 		r := m.rig(t, s, setup{}).ready()
 		w := serverWaiting(timeoutcfg.LevelCall, limit)

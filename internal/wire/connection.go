@@ -14,8 +14,9 @@ type Connection struct {
 
 	mu      sync.Mutex // guards all below
 	in, out scanner
-	heard   time.Time // when a byte last came in; at first, when the connection was made
-	blocked bool      // a Write of frames is under way
+	heard   time.Time     // when a byte last came in; at first, when the connection was made
+	blocked bool          // a Write of frames is under way
+	idle    chan struct{} // closed when it is over; nil: nobody waits for that
 	sent    sentLog
 	expired int // calls that expired in a row
 
@@ -74,6 +75,10 @@ func (c *Connection) afterWrite(s *socket, whole bool) {
 	defer c.mu.Unlock()
 	if s.frames {
 		c.blocked = false
+		if c.idle != nil {
+			defer close(c.idle) // when all is noted
+			c.idle = nil
+		}
 	}
 	for i, st := range c.touched {
 		st.touched = false

@@ -91,6 +91,28 @@ func (x *Exchange) End() {
 	c.unqueue(x)
 }
 
+// AwaitWrite waits until the Write that is under way on the connection is over, if there
+// is one, for as long as patience at most.
+func (x *Exchange) AwaitWrite(patience time.Duration) {
+	c := x.connection
+	c.mu.Lock()
+	if !c.blocked {
+		c.mu.Unlock()
+		return
+	}
+	if c.idle == nil {
+		c.idle = make(chan struct{})
+	}
+	idle := c.idle
+	c.mu.Unlock()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-timer.C:
+	}
+}
+
 // State is what is known of an exchange.
 type State struct {
 	Connection *Connection

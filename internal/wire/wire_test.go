@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -188,6 +189,34 @@ func TestBlockedWrite(t *testing.T) {
 	close(l.blocked)
 	<-done
 	check(t, x, State{Announced: 1, Identified: true, Written: 1})
+}
+
+// TestAwaitWrite: who waits for a write goes on when all of it is noted, or when his
+// patience is at an end.
+func TestAwaitWrite(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	l.entered, l.blocked = make(chan struct{}), make(chan struct{})
+	x := l.of.Begin()
+	x.AwaitWrite(time.Hour) // there is none
+	x.Announce(10)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.write(frames(t, headers(1, false), data(1, true, message(10, false))))
+	}()
+	<-l.entered
+	x.AwaitWrite(time.Nanosecond)
+	var waiting sync.WaitGroup
+	for range 2 {
+		waiting.Go(func() {
+			x.AwaitWrite(time.Hour)
+			check(t, x, State{Announced: 1, Identified: true, Written: 1})
+		})
+	}
+	close(l.blocked)
+	waiting.Wait()
+	<-done
 }
 
 // TestWhoseStream: messages are told apart by their size, those of one size by
