@@ -48,6 +48,7 @@ type facts struct {
 	stream     bool // the last attempt got a stream
 	encoded    bool // a request was to be encoded, hence some attempt got a stream
 	inGRPC     int  // requests encoded, less the ends of gRPC's that were told
+	twofold    bool // there were several of them at a time, since there last was none
 	size       int  // bytes of the message encoded last
 	untaken    int  // messages of the last attempt whose last byte was not taken
 	takenBytes int  // bytes of the message encoded last that were taken at least, where it is large
@@ -141,7 +142,7 @@ func (s *sightings) read() sighting {
 		// with the compressed one handed over.
 		seen.sent = time.Time{}
 	}
-	several := s.unary && seen.inGRPC > 1
+	several := s.unary && seen.twofold
 	s.mu.Unlock()
 	if exchange != nil {
 		state := exchange.State()
@@ -256,6 +257,7 @@ func (s *sightings) noteAttempt(p *peer.Peer, deadline time.Time, n *network) {
 		s.stream, s.sent = true, s.moment()
 	}
 	s.ended = false
+	s.twofold = s.twofold && s.inGRPC > 0
 	s.untaken = len(s.messages)
 	for _, m := range s.messages {
 		m.resent, m.taken, m.refs, m.reads, m.copiedOut = true, false, 0, 0, 0

@@ -140,7 +140,7 @@ func TestOnFinish(t *testing.T) {
 		}
 		mu.Unlock()
 		gate.Open()
-		if _, err := r.call(t.Context(), payload(1), finish); err != nil {
+		if _, err := r.call(t.Context(), payload(1), finish, interceptor.WithTimeout(m.roomy())); err != nil {
 			t.Error(err)
 		}
 		mu.Lock()

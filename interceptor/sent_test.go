@@ -110,10 +110,12 @@ func TestSentWhenTheServerReads(t *testing.T) {
 	const reads = 150 * time.Millisecond
 	each(t, allModes, func(t *testing.T, m mode) {
 		gate := testserver.NewGate(t)
-		s := testserver.New(t, m.network, nil, streamThat(pause(reads), deaf(gate)))
+		// With windows of 64 KiB, a mebibyte takes seconds on a busy machine.
+		s := testserver.New(t, m.network, nil, streamThat(pause(reads), deaf(gate)),
+			testserver.WithServerOptions(grpc.InitialWindowSize(mebibyte/2), grpc.InitialConnWindowSize(mebibyte/2)))
 		limit := m.limit()
 		if !m.virtual() {
-			limit = 5 * time.Second // a mebibyte takes a while on a busy machine
+			limit = 3 * time.Second
 		}
 		r := m.rig(t, s, setup{}).ready()
 		w := serverWaiting(timeoutcfg.LevelCall, limit)

@@ -26,6 +26,7 @@ type message struct {
 func (s *sightings) noteEncoding() {
 	s.stream, s.encoded = true, true
 	s.inGRPC++
+	s.twofold = s.twofold || s.inGRPC > 1
 }
 
 // noteEncoded returns the last byte of a message just encoded: inline the first
