@@ -143,6 +143,9 @@ func TestEmptyMessagesUnbuffered(t *testing.T) {
 				m := evidenceBubble
 				gate := testserver.NewGate(t)
 				s := testserver.New(t, m.network, nil, testserver.WithStream(func(_ any, stream grpc.ServerStream) error {
+					if err := stream.RecvMsg(&testpb.Empty{}); err != nil {
+						return err // what comes before the request is no answer to it
+					}
 					if md, _ := metadata.FromIncomingContext(stream.Context()); len(md.Get("answer")) > 0 {
 						if err := stream.SendHeader(nil); err != nil {
 							return err
