@@ -115,7 +115,7 @@ func TestSentWhenTheServerReads(t *testing.T) {
 			testserver.WithServerOptions(grpc.InitialWindowSize(mebibyte/2), grpc.InitialConnWindowSize(mebibyte/2)))
 		limit := m.limit()
 		if !m.virtual() {
-			limit = 3 * time.Second
+			limit = 8 * time.Second
 		}
 		r := m.rig(t, s, setup{}).ready()
 		w := serverWaiting(timeoutcfg.LevelCall, limit)
