@@ -24,7 +24,7 @@ type call struct {
 	method   string
 	typ      interceptors.GRPCType
 	conn     *grpc.ClientConn // nil for an in-process channel
-	limit    limit            // guarded by handout.open where there is one, until it is settled
+	limit    limit            // guarded by an openLimit where there is one, until it is settled
 	handout  *handout
 	seen     sightings
 

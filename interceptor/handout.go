@@ -17,7 +17,7 @@ import (
 // its request, which are the same object under other types. Whoever gets it may keep
 // it for as long as he likes (gRPC's transport a buffer, an interceptor further in the
 // context), so it is made anew for each call and never used again, whereas the call
-// itself, which is three times as large and which nobody else sees, is.
+// itself, which is larger and which nobody else sees, is.
 //
 // When the call is over, the witnesses still do what gRPC needs them for, but have
 // nobody to tell.

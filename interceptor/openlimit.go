@@ -15,7 +15,7 @@ type openLimit struct {
 	call  *call
 	local *timeoutcfg.Policy // the program's own policy when the call began
 
-	// The caller's deadline, as for decideLimit.
+	// The caller's deadline, as for limit.decide.
 	deadline    time.Time
 	hasDeadline bool
 

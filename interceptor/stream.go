@@ -68,8 +68,10 @@ func (t *Timeouts) openStream(
 	opened = true
 	s.ClientStream = inner
 	var user grpc.ClientStream = s
-	if bound := c.settled(); o.late != nil && bound.exists() {
-		user = o.late.watch(s)
+	if o.late != nil {
+		if bound := c.settled(); bound.exists() {
+			user = o.late.watch(s)
+		}
 	}
 	c.seen.noteOpened()
 	s.endIfAbandoned()
