@@ -241,3 +241,36 @@ func TestOneTimeoutsManyClients(t *testing.T) {
 		}
 	})
 }
+
+// TestMethodsOneAfterAnother: what was known of one method, or under one policy, says
+// nothing of the next call, be it of no method at all.
+func TestMethodsOneAfterAnother(t *testing.T) {
+	t.Parallel()
+	var got time.Duration
+	look := func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+		deadline, _ := ctx.Deadline()
+		got = time.Until(deadline).Round(time.Second)
+		return nil
+	}
+	timeouts := interceptor.New(nil)
+	other := parse(t, policyOf(map[string]string{"consumer method": "30s", "consumer": "20s"}))
+	for i, call := range []struct {
+		policy *timeoutcfg.Policy
+		method string
+		want   time.Duration
+	}{
+		{nil, "", time.Second},
+		{nil, testserver.UnaryCall, time.Second},
+		{other, testserver.UnaryCall, 30 * time.Second},
+		{other, testserver.UnaryCall, 30 * time.Second},
+		{other, "/a.B/C", 20 * time.Second},
+		{other, "", 20 * time.Second},
+		{nil, "", time.Second},
+		{nil, testserver.UnaryCall, time.Second},
+	} {
+		timeouts.SetPolicy(call.policy)
+		if err := timeouts.UnaryClientInterceptor()(t.Context(), call.method, nil, nil, nil, look); err != nil || got != call.want {
+			t.Errorf("call %d of %q: %v, %v; want %v", i, call.method, err, got, call.want)
+		}
+	}
+}

@@ -19,7 +19,7 @@
 // hundred, so that nobody waits long, however many calls are in flight; see walk.
 //
 // Two things are read or written without a lock. Ids come from an atomic counter. A
-// call and its id are written before the call enters the table and not while it is
+// call and its shard are written before the call enters the table and not while it is
 // there; who reads them finds its entry in a list under the lock, or has won the call.
 //
 // The package knows nothing of gRPC. Nothing in it is package-level but the

@@ -31,15 +31,12 @@ type Table[C any] struct {
 // to be registered with one table, and not to be copied after that. It may be
 // registered anew when it has left the table and nobody else has it any more.
 type Entry[C any] struct {
-	id         int64
 	call       C
+	shard      *shard[C]     // its place for good, from the first time it is registered; nil: none yet
 	due        time.Duration // since the table's epoch; 0: no limit. Guarded by the shard's lock
 	in         *list[C]      // nil: in no table. Guarded by the shard's lock
 	next, prev *Entry[C]     // guarded by the shard's lock
 }
-
-// ID returns the id with which the call was registered; 0 before.
-func (e *Entry[C]) ID() int64 { return e.id }
 
 // New makes an empty table. expired is called once for each call that leaves by
 // expiry, with no lock held: on the timer's goroutine, where other calls wait for it,
@@ -52,12 +49,17 @@ func New[C any](expired func(C)) *Table[C] {
 	return t
 }
 
-// Register puts call into the table. Its id must come from [NextID]. The call
-// expires limit after start, which is a moment ago; if limit is zero or less, the call
-// stays until another event removes it.
+// Register puts call into the table. It expires limit after start, which is a moment
+// ago; if limit is zero or less, it stays until another event removes it. The id, from
+// [NextID], gives the entry its place when it is registered for the first time.
 func (t *Table[C]) Register(e *Entry[C], id int64, call C, start time.Time, limit time.Duration) {
-	e.id, e.call = id, call
-	s := t.shard(e)
+	e.call = call
+	if e.shard == nil {
+		// Ids are consecutive, so calls are spread evenly. Who registers an entry anew, which
+		// is on the same processor as a rule, finds the same shard in its cache.
+		e.shard = &t.shards[id&(shardCount-1)] // right for any id, negative ones too
+	}
+	s := e.shard
 	now := start.Sub(t.epoch) // as good as the time now, and saves looking at the clock
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +70,7 @@ func (t *Table[C]) Register(e *Entry[C], id int64, call C, start time.Time, limi
 // or less takes the limit away. It reports whether it did: it does not where the
 // call's time is up already, though the call may not have left yet.
 func (t *Table[C]) Reset(e *Entry[C], limit time.Duration) bool {
-	s := t.shard(e)
+	s := e.shard
 	now := time.Since(t.epoch)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,12 +131,11 @@ func (t *Table[C]) Len() int {
 	return n
 }
 
-func (t *Table[C]) shard(e *Entry[C]) *shard[C] {
-	return &t.shards[e.id&(shardCount-1)] // right for any id, negative ones too
-}
-
 func (t *Table[C]) remove(e *Entry[C]) bool {
-	s := t.shard(e)
+	s := e.shard
+	if s == nil {
+		return false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e.in == nil {

@@ -24,7 +24,7 @@ type event struct {
 type call struct {
 	futuremap.Entry[*call]
 	expired atomic.Int32
-	key     int64 // in a peer of the benchmarks
+	key     int64
 }
 
 func newTable() *futuremap.Table[*call] {
@@ -32,8 +32,8 @@ func newTable() *futuremap.Table[*call] {
 }
 
 func register(t *futuremap.Table[*call], limit time.Duration) *call {
-	c := &call{}
-	t.Register(&c.Entry, futuremap.NextID(), c, time.Now(), limit)
+	c := &call{key: futuremap.NextID()}
+	t.Register(&c.Entry, c.key, c, time.Now(), limit)
 	return c
 }
 
@@ -160,7 +160,7 @@ func TestTimerAndAnswerTogether(t *testing.T) {
 		synctest.Wait()
 		for i, c := range all {
 			if n := wins[i].Load() + c.expired.Load(); n != 1 {
-				t.Errorf("call %d was completed %d times", c.ID(), n)
+				t.Errorf("call %d was completed %d times", c.key, n)
 			}
 		}
 		if n := table.Len(); n != 0 {
@@ -211,7 +211,7 @@ func TestSnapshot(t *testing.T) {
 	}
 	for _, c := range got {
 		if !want[c] {
-			t.Errorf("call %d is not in flight", c.ID())
+			t.Errorf("call %d is not in flight", c.key)
 		}
 		table.Drop(&c.Entry)
 	}

@@ -86,5 +86,5 @@ func (w *walk[C]) list(l *list[C], visit func(*Entry[C])) {
 	}
 }
 
-// isMark tells a mark of a walk from a call: ids of calls begin at 1.
-func (e *Entry[C]) isMark() bool { return e.id == 0 }
+// isMark tells a mark of a walk from a call: a call has a shard.
+func (e *Entry[C]) isMark() bool { return e.shard == nil }

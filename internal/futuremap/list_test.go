@@ -49,13 +49,13 @@ func TestSnapshotLetsOthersIn(t *testing.T) {
 									return
 								}
 								if seen[c] && stay[c] {
-									t.Errorf("call %d is there twice", c.ID())
+									t.Errorf("call %d is there twice", c.key)
 								}
 								seen[c] = true
 							}
 							for c := range stay {
 								if !seen[c] {
-									t.Errorf("call %d is missing", c.ID())
+									t.Errorf("call %d is missing", c.key)
 								}
 							}
 						}
@@ -107,7 +107,7 @@ func TestExpiryLetsOthersIn(t *testing.T) {
 		wg.Wait()
 		for i, c := range calls {
 			if n := c.expired.Load(); n > 1 || removed[i] == (n == 1) {
-				t.Fatalf("call %d expired %d times, removed: %v", c.ID(), n, removed[i])
+				t.Fatalf("call %d expired %d times, removed: %v", c.key, n, removed[i])
 			}
 		}
 		advance(time.Minute)
