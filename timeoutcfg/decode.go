@@ -2,7 +2,6 @@ package timeoutcfg
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -49,25 +48,10 @@ const (
 	lenient             // gRPC's: a key that we do not read is gRPC's business
 )
 
-// keysOf names a kind of object.
-type keysOf struct {
-	message protoreflect.MessageDescriptor
-	mode    mode
-}
-
 // span is a member of an object in the text.
 type span struct {
 	start, end int
 	drop       bool // gRPC must not see it
-}
-
-// nativeFieldTable holds the fields that have the same name and meaning in gRPC's own
-// methodConfig.
-var nativeFieldTable = map[protoreflect.FullName]bool{
-	"duetime.v1.MethodTimeout.name":    true,
-	"duetime.v1.MethodTimeout.timeout": true,
-	"duetime.v1.MethodName.service":    true,
-	"duetime.v1.MethodName.method":     true,
 }
 
 // exampleTable holds values that an error can tell to write; for a repeated field,
@@ -270,84 +254,6 @@ func (d *decoder) timeout(m proto.Message, fd protoreflect.FieldDescriptor, at *
 	}
 
 	m.ProtoReflect().Set(fd, protoreflect.ValueOfMessage(durationpb.New(timeout).ProtoReflect()))
-}
-
-// unknown judges a key that is not read where it stands.
-func (d *decoder) unknown(key string, offset int, o *object, at *path) {
-	var fields protoreflect.FieldDescriptors
-	if o.m != nil {
-		fields = o.m.ProtoReflect().Descriptor().Fields()
-	}
-
-	known := keyNames(o.known)
-	meant := nearest(key, known)
-	sameFolded := meant != "" && strings.EqualFold(key, meant)
-
-	switch {
-	case sameFolded:
-		d.fault(at.member(key), offset,
-			"the key "+quoteASCII(key)+" differs from "+quote(meant)+
-				" in case only: some JSON parsers, gRPC-Go's among them, would obey it, and all others ignore it",
-			"write "+quote(meant))
-		d.broken.add(at.member(meant))
-	case o.mode == lenient:
-		d.rest = true
-
-		if note := strayKey(key, meant, fields); note != "" {
-			d.notes = append(d.notes, Finding{Path: at.member(key).String(), Kind: Useless, Message: note})
-		}
-	case meant != "":
-		d.fault(at.member(key), offset, "unknown key "+quote(key), "write "+quote(meant))
-		d.broken.add(at.member(meant))
-	default:
-		advice := "the keys here are " + quoteAll(known, " and ")
-		if owners := ownersOf(key, fields); len(owners) > 0 {
-			advice = "write it inside " + quoteAll(owners, " or ")
-		}
-
-		d.fault(at.member(key), offset, "unknown key "+quote(key), advice)
-	}
-}
-
-// knownKey is a key that is read, and the field that it fills; none for a key of the
-// service config itself.
-type knownKey struct {
-	name  string
-	field protoreflect.FieldDescriptor
-}
-
-// knownKeys returns the keys that are read in the object for m.
-func (d *decoder) knownKeys(m proto.Message, mode mode) []knownKey {
-	if m == nil {
-		return d.topKeys[:]
-	}
-
-	of := keysOf{m.ProtoReflect().Descriptor(), mode}
-	if keys, ok := d.keys[of]; ok {
-		return keys
-	}
-
-	fields := of.message.Fields()
-	keys := make([]knownKey, 0, fields.Len())
-
-	for i := range fields.Len() {
-		if fd := fields.Get(i); mode == strict || nativeFieldTable[fd.FullName()] {
-			keys = append(keys, knownKey{fd.JSONName(), fd})
-		}
-	}
-
-	d.keys[of] = keys
-
-	return keys
-}
-
-func keyNames(keys []knownKey) []string {
-	names := make([]string, len(keys))
-	for i, k := range keys {
-		names[i] = k.name
-	}
-
-	return names
 }
 
 // mistyped takes a value that has the wrong type, and reports it.
