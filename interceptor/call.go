@@ -21,7 +21,6 @@ type call struct {
 
 	id       int64
 	timeouts *Timeouts
-	method   string
 	typ      interceptors.GRPCType
 	conn     *grpc.ClientConn // nil for an in-process channel
 	limit    limit            // guarded by an openLimit where there is one, until it is settled
@@ -32,7 +31,8 @@ type call struct {
 
 	// What the next call has too.
 	onParentEnded func() // parentEnded
-	word          word   // the policy's on the method last called
+	method        string
+	word          word // the policy's on that method
 
 	// expiry is what was known when the time was up. It is written by whoever
 	// expires the call, before the context ends, and read after that.
@@ -67,7 +67,9 @@ func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.
 	c := t.idle.take()
 	c.id = futuremap.NextID()
 	c.timeouts = t
-	c.method = method
+	if c.method != method {
+		c.method, c.word.policy = method, nil
+	}
 	c.typ = typ
 	c.conn = conn
 	c.seen.start = time.Now()
@@ -90,7 +92,7 @@ func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.
 // decide makes l the call's limit under a policy.
 func (c *call) decide(l *limit, policy *timeoutcfg.Policy, own *callLimit, deadline time.Time, hasDeadline bool) {
 	w := &c.word
-	if w.policy != policy || w.method != c.method || policy == nil {
+	if w.policy != policy || policy == nil {
 		w.ask(policy, c.method)
 	}
 	resolved := w.resolved
@@ -103,14 +105,13 @@ func (c *call) decide(l *limit, policy *timeoutcfg.Policy, own *callLimit, deadl
 // word is what a policy says of a method. Calls of one method follow one another, and
 // most of them need not ask for it again, which would be 2 % of what a call costs.
 type word struct {
-	policy   *timeoutcfg.Policy
-	method   string
+	policy   *timeoutcfg.Policy // nil: it is to be asked
 	resolved timeoutcfg.Resolution
 	written  bool // somebody wrote it
 }
 
 func (w *word) ask(policy *timeoutcfg.Policy, method string) {
-	*w = word{policy: policy, method: method, resolved: policy.Resolve(method), written: true}
+	*w = word{policy: policy, resolved: policy.Resolve(method), written: true}
 	if w.resolved.Level == timeoutcfg.LevelDefault {
 		_, w.written = policy.Default()
 	}
