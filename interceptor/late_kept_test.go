@@ -180,7 +180,7 @@ func TestNoSecondAttemptBeside(t *testing.T) {
 // once.
 func TestLateAndInTime(t *testing.T) {
 	each(t, []mode{lateMode, {network: testserver.TCP, dialOptions: true, late: true}}, func(t *testing.T, m mode) {
-		const callers, calls, limit = 20, 10, 20 * time.Millisecond
+		const callers, calls, limit = 10, 20, 50 * time.Millisecond
 		s := testserver.New(t, m.network, func(ctx context.Context, req *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
 			err := testserver.Pause(ctx, rand.N(2*limit))
 			return &testpb.SimpleResponse{Username: string(req.GetPayload().GetBody()), Payload: payload(rand.IntN(1000)).GetPayload()}, err
@@ -189,7 +189,7 @@ func TestLateAndInTime(t *testing.T) {
 		connect(t, r.cc)
 		var mu sync.Mutex
 		expired := make(map[int64]bool)
-		// On a busy machine a round may have nothing but one kind.
+		// On a busy machine it may be after their limits that the calls of a round are sent.
 		rounds := 0
 		for ; rounds < 10 && (len(late.seen()) == 0 || len(expired) == rounds*callers*calls); rounds++ {
 			var wg sync.WaitGroup
