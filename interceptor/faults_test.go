@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -91,20 +89,9 @@ func TestServerDies(t *testing.T) {
 	each(t, []mode{tcpMode, {network: testserver.TCP, dialOptions: true, future: true}, evidenceMode}, func(t *testing.T, m mode) {
 		gate := testserver.NewGate(t)
 		s := testserver.New(t, m.network, gate.Attentive)
-		var dead atomic.Bool
-		dial := func(ctx context.Context, addr string) (net.Conn, error) {
-			if dead.Load() { // its port may be another test's server's by now
-				return nil, syscall.ECONNREFUSED
-			}
-			return new(net.Dialer).DialContext(ctx, "tcp", addr)
-		}
-		r := m.rig(t, s, setup{
-			policy: policyOf(map[string]string{"consumer": "60s"}),
-			dialer: dial,
-		})
+		r := m.rig(t, s, setup{policy: policyOf(map[string]string{"consumer": "60s"})})
 		finished := r.background(t.Context(), payload(1))
 		<-gate.Entered()
-		dead.Store(true)
 		s.Stop()
 		r.untouched(<-finished, codes.Unavailable, "")
 		// With WaitForReady there is nobody to wait for.

@@ -3,6 +3,7 @@ package testserver
 import (
 	"context"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"testing"
@@ -73,11 +74,16 @@ func listen(tb testing.TB, network Network, buffer int) endpoint {
 	if err != nil {
 		tb.Fatalf("testserver: listen: %v", err)
 	}
+	tracked := &trackingListener{Listener: lis}
 	return endpoint{
 		tb:     tb,
-		lis:    &trackingListener{Listener: lis},
+		lis:    tracked,
 		target: "passthrough:///" + lis.Addr().String(),
 		dial: func(ctx context.Context, _ string) (net.Conn, error) {
+			if tracked.isClosed() { // by now, its port may be another test's
+				refused := os.NewSyscallError("connect", syscall.ECONNREFUSED)
+				return nil, &net.OpError{Op: "dial", Net: "tcp4", Addr: lis.Addr(), Err: refused}
+			}
 			var d net.Dialer
 			conn, err := d.DialContext(ctx, "tcp4", lis.Addr().String())
 			if err != nil {
@@ -153,6 +159,20 @@ type trackingListener struct {
 	mu       sync.Mutex
 	accepted int
 	conns    []net.Conn
+	closed   bool
+}
+
+func (l *trackingListener) Close() error {
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	return l.Listener.Close()
+}
+
+func (l *trackingListener) isClosed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
 }
 
 func (l *trackingListener) Accept() (net.Conn, error) {
