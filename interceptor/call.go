@@ -142,7 +142,7 @@ func (c *call) begin() (release func() bool) {
 func (c *call) complete(err error) bool {
 	if c.timeouts.calls.Complete(&c.inFlight) {
 		c.completed = true
-		if err != nil && isDeadlineExceeded(err) {
+		if err != nil && (isDeadlineExceeded(err) || c.hidesExpiry()) {
 			c.exceed(err)
 			return true
 		}
@@ -155,6 +155,18 @@ func (c *call) complete(err error) bool {
 	// Whoever was first ends the context when all is written down.
 	c.awaitEnd()
 	return c.completed
+}
+
+// hidesExpiry reports whether an error that says nothing of a deadline is what an
+// interceptor further in has made of ours: gRPC saw it a moment before the timer ran.
+func (c *call) hidesExpiry() bool {
+	seen := c.seen.now()
+	return seen.told && seen.exceeded && seen.inGRPC == 0 && c.limitPassed()
+}
+
+func (c *call) limitPassed() bool {
+	limit := c.settled()
+	return limit.exists() && !time.Now().Before(limit.at)
 }
 
 // awaitEnd waits until all is written down of a call that is completed.

@@ -137,7 +137,7 @@ func (s *sightings) read() sighting {
 	if s.last != nil && s.last.live {
 		seen.takenBytes = s.last.takenBytes
 	}
-	if s.compressed && s.last != nil && s.last.held > 0 {
+	if s.compressed && s.last != nil && s.last.held > 0 && s.last.size > 0 { // gRPC compresses no empty one
 		// It was read to be compressed. The end of that shows when gRPC gives it back,
 		// with the compressed one handed over.
 		seen.sent = time.Time{}
@@ -240,6 +240,9 @@ func (s *sightings) noteAttempt(p *peer.Peer, deadline time.Time, n *network) {
 		s.local, s.remote = p.LocalAddr, p.Addr
 	}
 	s.deadline = deadline
+	if s.ended && s.encoded {
+		s.packed, s.compressed = 0, false // what was compressed was for the run before
+	}
 	s.beginExchange(n.find(s.remote))
 	s.stream, s.sent, s.takenAt = false, 0, 0
 	switch {

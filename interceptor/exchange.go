@@ -18,7 +18,7 @@ func (s *sightings) beginExchange(c *wire.Connection) {
 	}
 	s.exchange = c.Begin()
 	if s.compressed {
-		s.exchange.AnnounceCompressed(s.packed) // gRPC keeps them as they are
+		s.exchange.AnnounceCompressed(s.packed, s.size) // gRPC keeps them as they are
 	}
 }
 
@@ -45,11 +45,11 @@ func (s *sightings) announce(m *message) {
 	}
 }
 
-// announceCompressed tells the exchange that a message was compressed. s.mu is held.
-func (s *sightings) announceCompressed() {
+// announceCompressed tells the exchange that m was compressed. s.mu is held.
+func (s *sightings) announceCompressed(m *message) {
 	s.packed++
 	if s.exchange != nil {
-		s.exchange.AnnounceCompressed(1)
+		s.exchange.AnnounceCompressed(1, m.size)
 	}
 }
 

@@ -25,10 +25,10 @@ func (c *call) settle(err error, req any) error {
 		return nil
 	case c.expiry != nil:
 		return c.fail(c.expired(err), req)
+	case completed && c.early != nil:
+		return c.fail(c.early, req)
 	case !exceeded:
 		return nil
-	case completed:
-		return c.fail(c.early, req)
 	default:
 		// The caller cancelled first. At the same moment the server's end saw our
 		// deadline, and gRPC took its reaction for one.
@@ -172,8 +172,49 @@ func (c *call) evidenceAt(e *ending) evidence {
 		owing: c.typ != interceptors.Unary && e.seen.owing(),
 		busy: e.seen.decoding > 0 || c.typ != interceptors.Unary && e.seen.busy() ||
 			c.typ == interceptors.Unary && e.seen.between() && e.seen.answering,
-		refused: c.typ == interceptors.Unary && e.seen.between() && !e.seen.answering,
+		refused: c.typ == interceptors.Unary && e.seen.between() && !e.seen.answering || c.overOnTheWire(e),
 	}
+}
+
+// overOnTheWire reports whether the wire shows that the last attempt was over some time
+// before the end. As gRPC may begin another, has had no message that it could hand over
+// instead, and had not returned, it waited to do so.
+func (c *call) overOnTheWire(e *ending) bool {
+	s := &e.seen
+	asked := c.typ == interceptors.Unary || s.receiving > 0 || s.sending > 0
+	return asked && !s.answered && !s.received && s.endedBefore(e) && c.retriesAfter(s.attempts)
+}
+
+// endedBefore reports whether the wire shows that the last attempt was over before the
+// end, and had been for longer than gRPC needs to see it.
+func (s *sighting) endedBefore(e *ending) bool {
+	if s.wire == nil || s.wire.Ended.IsZero() {
+		return false
+	}
+	due := e.at
+	if e.limit.exists() && e.limit.at.Before(due) {
+		due = e.limit.at
+	}
+	return due.Sub(s.wire.Ended) > seenWithin
+}
+
+// seenWithin is how long gRPC may need to see what has come in.
+const seenWithin = 5 * time.Millisecond
+
+// answeredBefore reports whether the trailer that gRPC left in the end, with that error,
+// tells of an answer before the end, after which the call waited for its next attempt. It
+// may as well tell of one that was too late. In that wait gRPC says no more than that the
+// context has ended, or that there was no connection; and an attempt that has had a
+// message is the last.
+func (c *call) answeredBefore(e *ending, after *sighting, err error) bool {
+	if !after.trailer || after.answered || !c.retriesAfter(e.seen.attempts) {
+		return false
+	}
+	if w := e.seen.wire; w != nil && w.Identified {
+		return e.seen.endedBefore(e)
+	}
+	says := func(of error) bool { return strings.Contains(status.Convert(err).Message(), of.Error()) }
+	return waitedForConnection(err) || says(context.DeadlineExceeded) || says(context.Canceled)
 }
 
 // evidenceAfter is the evidence of a call for which gRPC has returned, with what
@@ -195,24 +236,29 @@ func (c *call) notStarted() *TimeoutError {
 
 // expired explains a call that its limit ended and for which gRPC returned err.
 func (c *call) expired(err error) *TimeoutError {
-	if err == nil || errors.Is(err, io.EOF) {
-		err = context.DeadlineExceeded // the answer came after all, and too late
-	}
 	after := c.seen.now()
 	ev := c.evidenceAfter(c.expiry, &after)
-	ev.refused = ev.refused || after.trailer && c.retriesAfter(c.expiry.seen.attempts)
+	ev.refused = ev.refused || c.answeredBefore(c.expiry, &after, err)
 	if side, _ := classify(ev); side == ServerSide || c.expiry.seen.slotless() {
 		// gRPC sends a request again by itself when the server never processed it, and
 		// looks for another connection when one is lost whose stream slot it waited for.
 		// Where it finds none, only its words tell.
-		ev.unready = !after.trailer && waitedForConnection(err)
+		ev.unready = !after.trailer && !after.heard && waitedForConnection(err)
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		err = context.DeadlineExceeded // the answer came after all, and too late
 	}
 	te := c.explain(c.expiry, ev, err)
 	te.notes.safeToRetry = after.unreached()
-	if !after.told && te.Attempts == 0 {
-		te.notes.evidence = "none (gRPC did not get our options)"
-	}
+	te.admitBlindness(&after)
 	return te
+}
+
+// admitBlindness says in te that nothing could be seen.
+func (e *TimeoutError) admitBlindness(after *sighting) {
+	if !after.told && e.Attempts == 0 {
+		e.notes.evidence = "none (gRPC did not get our options)"
+	}
 }
 
 // slotless reports whether the last attempt was seen to wait for a stream slot, which
@@ -244,7 +290,7 @@ func (c *call) exceededEarly(e *ending, err error) *TimeoutError {
 		c.awaitCaller()
 	}
 	ev.answered = spoke && !own && !below
-	ev.refused = below && e.seen.trailer && c.retriesAfter(e.seen.attempts)
+	ev.refused = below && c.answeredBefore(e, &e.seen, err)
 	ev.busy = false // gRPC has ended the call with an error
 	e.network = e.seen.networkAt(ev.answered)
 	te := c.explain(e, ev, err)
@@ -253,6 +299,7 @@ func (c *call) exceededEarly(e *ending, err error) *TimeoutError {
 	}
 	te.ByTimer = own
 	te.notes.safeToRetry = e.seen.unreached()
+	te.admitBlindness(&e.seen)
 	if below {
 		c.cutBelow(te)
 	}

@@ -115,7 +115,7 @@ func (s *sightings) noteRead(m *message) {
 		if m.live && !m.taken {
 			s.compressed = true
 			s.take(m, s.moment())
-			s.announceCompressed()
+			s.announceCompressed(m)
 		}
 		return
 	}

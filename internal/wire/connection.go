@@ -143,8 +143,12 @@ func (c *Connection) identify(st *stream, begins bool) {
 		return
 	}
 	size := st.messages.size()
-	if i := slices.IndexFunc(c.announced, func(x *Exchange) bool { return x.size == size }); i >= 0 {
-		c.tie(st, c.announced[i])
+	hasSize := func(x *Exchange) bool { return x.size == size && x.crowd == nil }
+	for _, waiting := range [][]*Exchange{c.announced, c.compressed} { // in the end, it may not have been compressed
+		if i := slices.IndexFunc(waiting, hasSize); i >= 0 {
+			c.tie(st, waiting[i])
+			return
+		}
 	}
 }
 
@@ -212,7 +216,28 @@ func (c *Connection) comesIn(p part) {
 		x.heard, x.received = x.heard || begins, x.received || message
 	}
 	if p.endsStream() {
+		st.end(c.heard)
 		delete(c.streams, p.stream)
+	}
+}
+
+// end notes that nothing more comes in on the stream.
+func (st *stream) end(at time.Time) {
+	if x := st.exchange; x != nil && x.ended.IsZero() {
+		x.ended = at
+	}
+}
+
+// broke notes that nothing more comes in at all.
+func (c *Connection) broke(s *socket) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !s.frames {
+		return
+	}
+	for _, st := range c.streams {
+		st.end(now)
 	}
 }
 

@@ -28,6 +28,8 @@ type Exchange struct {
 
 	heard    bool // a part of the answer has come in since the last message went out
 	received bool // and a part of a message is among it
+
+	ended time.Time // when the peer ended the stream, or the connection broke; zero: neither
 }
 
 // Begin begins an exchange.
@@ -52,14 +54,18 @@ func (x *Exchange) Announce(size int) {
 }
 
 // AnnounceCompressed says that n messages are handed to the transport compressed, so
-// that nobody can say when it begins to write them, or their sizes.
-func (x *Exchange) AnnounceCompressed(n int) {
+// that nobody can say when it begins to write them, or their sizes. size is that of the
+// last of them before: whoever read it may have copied it as it is.
+func (x *Exchange) AnnounceCompressed(n, size int) {
 	c := x.connection
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	x.announced += n
 	x.compressed = true
 	if x.stream == nil && x.crowd == nil && !x.over && !slices.Contains(c.compressed, x) {
+		if !slices.Contains(c.announced, x) {
+			x.size = size
+		}
 		c.compressed = append(c.compressed, x)
 		if c.crowd != nil {
 			c.crowd.join(x) // a stream that some of them wait for may be this one's
@@ -131,6 +137,7 @@ type State struct {
 	Whole      int       // of how many; 0: none has begun
 	Answering  bool      // a part of the answer to the last message written has come in
 	Receiving  bool      // a part of a message is among that, not only a header
+	Ended      time.Time // when the peer ended the stream, or the connection broke; zero: neither was seen
 
 	// Crowded tells that compressed messages of several exchanges were on their way at a
 	// time, so that the stream is one of some: Written is known only where each of those
@@ -151,7 +158,7 @@ func (x *Exchange) State() State {
 	s.Frames, s.Identified, s.Blocked = true, x.stream != nil, c.blocked
 	s.Announced, s.Compressed = x.announced, x.compressed
 	s.Written, s.WrittenAt, s.Part, s.Whole = x.written, x.writtenAt, x.part, x.whole
-	s.Answering, s.Receiving = x.heard, x.received
+	s.Answering, s.Receiving, s.Ended = x.heard, x.received, x.ended
 	if x.crowd != nil {
 		s.Crowded, s.CrowdWrote = true, x.crowd.written > 0
 		if x.crowd.written == x.crowd.members {

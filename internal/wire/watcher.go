@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"errors"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -135,6 +137,9 @@ func (s *socket) Read(b []byte) (int, error) {
 	n, err := s.Conn.Read(b)
 	if n > 0 {
 		s.of.afterRead(s, b[:n], time.Now())
+	}
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		s.of.broke(s)
 	}
 	return n, err
 }

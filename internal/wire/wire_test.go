@@ -3,7 +3,10 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"io"
 	"net"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -23,6 +26,7 @@ type end struct {
 	blocked chan struct{}
 	short   int // that much less is written than was to be
 	in      bytes.Buffer
+	failing error // of Read; nil: it reads in
 }
 
 func (e *end) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
@@ -37,7 +41,12 @@ func (e *end) Write(b []byte) (int, error) {
 	return len(b) - e.short, nil
 }
 
-func (e *end) Read(b []byte) (int, error) { return e.in.Read(b) }
+func (e *end) Read(b []byte) (int, error) {
+	if e.failing != nil {
+		return 0, e.failing
+	}
+	return e.in.Read(b)
+}
 
 // link is a watched connection of which the client has written its preface.
 type link struct {
@@ -114,10 +123,16 @@ func message(size int, compressed bool) []byte {
 	return append(b, make([]byte, size)...)
 }
 
+// sometime stands for any time that is not zero.
+var sometime = time.Unix(1, 0)
+
 // state is what matters of an exchange's state.
 func state(x *Exchange) State {
 	s := x.State()
 	s.Connection, s.Silence, s.WrittenAt = nil, 0, time.Time{}
+	if !s.Ended.IsZero() {
+		s.Ended = sometime
+	}
 	return s
 }
 
@@ -225,7 +240,7 @@ func TestWhoseStream(t *testing.T) {
 	t.Parallel()
 	l := linked(t)
 	first, second, other, packed, packedToo := l.of.Begin(), l.of.Begin(), l.of.Begin(), l.of.Begin(), l.of.Begin()
-	packed.AnnounceCompressed(1)
+	packed.AnnounceCompressed(1, 1)
 	first.Announce(10)
 	second.Announce(10)
 	other.Announce(7)
@@ -240,11 +255,63 @@ func TestWhoseStream(t *testing.T) {
 	check(t, first, State{Announced: 1, Identified: true, Written: 1})
 	check(t, second, State{Announced: 1, Identified: true, Part: 2, Whole: 10})
 	check(t, packed, State{Announced: 1, Compressed: true, Identified: true, Part: 10, Whole: 50})
-	packedToo.AnnounceCompressed(1)
+	packedToo.AnnounceCompressed(1, 1)
 	check(t, packedToo, State{Announced: 1, Compressed: true})
 	l.read(frames(t, func(f *http2.Framer) error { return f.WriteSettings() }, headers(7, true), headers(3, false), headers(9, false)))
-	check(t, other, State{Announced: 1, Identified: true, Written: 1}) // a status alone is no answer that has begun
+	check(t, other, State{Announced: 1, Identified: true, Written: 1, Ended: sometime}) // a status alone is no answer that has begun
 	check(t, second, State{Announced: 1, Identified: true, Part: 2, Whole: 10, Answering: true})
+}
+
+// TestCopied: what was read to be compressed may have been copied as it is, and is found
+// by its size then. A message that was announced before it goes on being looked for.
+func TestCopied(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	copied, mixed := l.of.Begin(), l.of.Begin()
+	copied.AnnounceCompressed(1, 10)
+	mixed.Announce(7)
+	l.write(frames(t, headers(1, false), data(1, true, message(10, false))))
+	mixed.AnnounceCompressed(1, 50)
+	l.write(frames(t, headers(3, false), data(3, false, message(7, false)), data(3, true, message(20, true)[:10])))
+	check(t, copied, State{Announced: 1, Compressed: true, Identified: true, Written: 1})
+	check(t, mixed, State{Announced: 2, Compressed: true, Identified: true, Written: 1, Part: 5, Whole: 20})
+}
+
+// TestEnded: the peer ends a stream with its last frame or by a reset, and all of them
+// by breaking the connection; a read that comes to its deadline ends none.
+func TestEnded(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	var exchanges [3]*Exchange
+	for i := range exchanges {
+		exchanges[i] = l.of.Begin()
+		exchanges[i].Announce(10 + i)
+		id := uint32(2*i + 1)
+		l.write(frames(t, headers(id, false), data(id, true, message(10+i, false))))
+	}
+	want := State{Announced: 1, Identified: true, Written: 1}
+	for _, x := range exchanges {
+		check(t, x, want)
+	}
+	l.read(frames(t, func(f *http2.Framer) error { return f.WriteSettings() }, headers(1, true), func(f *http2.Framer) error { return f.WriteRSTStream(3, http2.ErrCodeRefusedStream) }))
+	ended := want
+	ended.Ended = sometime
+	check(t, exchanges[0], ended)
+	check(t, exchanges[1], ended)
+	at := exchanges[0].State().Ended
+	for _, tt := range []struct {
+		err  error
+		want State
+	}{{os.ErrDeadlineExceeded, want}, {io.EOF, ended}} {
+		l.failing = tt.err
+		if _, err := l.conn.Read(make([]byte, 1)); !errors.Is(err, tt.err) {
+			t.Fatal(err)
+		}
+		check(t, exchanges[2], tt.want)
+	}
+	if again := exchanges[0].State().Ended; again != at {
+		t.Errorf("ended %v, and then %v", at, again)
+	}
 }
 
 // TestEndedExchange: one that is over waits for no stream, and a stream whose
@@ -254,13 +321,13 @@ func TestEndedExchange(t *testing.T) {
 	l := linked(t)
 	gone, packedGone, next, packedNext := l.of.Begin(), l.of.Begin(), l.of.Begin(), l.of.Begin()
 	gone.Announce(10)
-	packedGone.AnnounceCompressed(1)
+	packedGone.AnnounceCompressed(1, 1)
 	gone.End()
 	packedGone.End()
 	gone.Announce(10) // late
-	packedGone.AnnounceCompressed(1)
+	packedGone.AnnounceCompressed(1, 1)
 	next.Announce(10)
-	packedNext.AnnounceCompressed(1)
+	packedNext.AnnounceCompressed(1, 1)
 	l.write(frames(t, headers(1, false), headers(3, false),
 		data(1, true, message(10, false)), data(3, true, message(10, true))))
 	check(t, gone, State{Announced: 2})
@@ -280,7 +347,7 @@ func TestNothingStays(t *testing.T) {
 	for id := uint32(1); id < 1000; id += 8 {
 		x, y := l.of.Begin(), l.of.Begin()
 		x.Announce(1)
-		y.AnnounceCompressed(1)
+		y.AnnounceCompressed(1, 1)
 		l.write(frames(t, headers(id, false), headers(id+2, false), headers(id+4, false),
 			data(id, true, message(1, false)), data(id+2, false, message(1, true)), data(id+4, true, message(3, false)),
 			func(f *http2.Framer) error { return f.WriteRSTStream(id+2, http2.ErrCodeCancel) }))
@@ -414,7 +481,7 @@ func TestDataAfterTheEnd(t *testing.T) {
 	l.write(frames(t, headers(1, false), headers(3, false), data(1, false, msg[:500])))
 	l.read(frames(t, func(f *http2.Framer) error { return f.WriteSettings() }, headers(1, true)))
 	refused.End()
-	packed.AnnounceCompressed(1)
+	packed.AnnounceCompressed(1, 1)
 	l.write(frames(t, data(1, false, msg[500:])))
 	check(t, packed, State{Announced: 1, Compressed: true})
 	l.write(frames(t, data(3, true, message(10, true))))
@@ -430,11 +497,11 @@ func TestQueueIsShort(t *testing.T) {
 	l := linked(t)
 	lost, packedLost := l.of.Begin(), l.of.Begin()
 	lost.Announce(99)
-	packedLost.AnnounceCompressed(1)
+	packedLost.AnnounceCompressed(1, 1)
 	for i := range uint32(100) {
 		x, y := l.of.Begin(), l.of.Begin()
 		x.Announce(1)
-		y.AnnounceCompressed(1)
+		y.AnnounceCompressed(1, 1)
 		l.write(frames(t, headers(2*i+1, false), data(2*i+1, true, message(1, false))))
 		x.End()
 		y.End()
@@ -450,10 +517,10 @@ func TestFoundOnce(t *testing.T) {
 	t.Parallel()
 	l := linked(t)
 	mixed, packed := l.of.Begin(), l.of.Begin()
-	mixed.AnnounceCompressed(1)
+	mixed.AnnounceCompressed(1, 1)
 	mixed.Announce(0)
 	l.write(frames(t, headers(1, false), headers(3, false), data(1, false, message(0, false))))
-	packed.AnnounceCompressed(1)
+	packed.AnnounceCompressed(1, 1)
 	l.write(frames(t, data(3, true, message(10, true)), data(1, true, message(10, true))))
 	check(t, packed, State{Announced: 1, Compressed: true, Identified: true, Written: 1})
 	check(t, mixed, State{Announced: 2, Compressed: true, Identified: true, Written: 2})
@@ -465,8 +532,8 @@ func TestCompressedTogether(t *testing.T) {
 	t.Parallel()
 	l := linked(t)
 	great, small := l.of.Begin(), l.of.Begin()
-	great.AnnounceCompressed(1)
-	small.AnnounceCompressed(1)
+	great.AnnounceCompressed(1, 1)
+	small.AnnounceCompressed(1, 1)
 	each := func(want State) {
 		t.Helper()
 		want.Announced, want.Compressed = 1, true
@@ -483,7 +550,7 @@ func TestCompressedTogether(t *testing.T) {
 
 	// Each of them has its stream by now, so the next one's is known.
 	next := l.of.Begin()
-	next.AnnounceCompressed(1)
+	next.AnnounceCompressed(1, 1)
 	l.write(frames(t, headers(5, false), data(5, true, message(10, true))))
 	check(t, next, State{Announced: 1, Compressed: true, Identified: true, Written: 1})
 
@@ -502,7 +569,7 @@ func TestCompressedLater(t *testing.T) {
 	var xs []*Exchange
 	begin := func() *Exchange {
 		x := l.of.Begin()
-		x.AnnounceCompressed(1)
+		x.AnnounceCompressed(1, 1)
 		xs = append(xs, x)
 		return x
 	}
@@ -512,7 +579,7 @@ func TestCompressedLater(t *testing.T) {
 	late := begin()
 	l.write(frames(t, data(7, true, message(10, true))))
 	check(t, late, State{Announced: 1, Compressed: true, Crowded: true, CrowdWrote: true})
-	late.AnnounceCompressed(1)
+	late.AnnounceCompressed(1, 1)
 	check(t, late, State{Announced: 2, Compressed: true, Crowded: true, CrowdWrote: true})
 	l.write(frames(t, data(1, true, message(10, true))))
 	check(t, late, State{Announced: 2, Compressed: true, Crowded: true, CrowdWrote: true, Written: 1})
@@ -645,7 +712,7 @@ func TestForeignCompressed(t *testing.T) {
 	l := linked(t)
 	l.write(frames(t, headers(1, false), data(1, false, message(10, true)[:7])))
 	x := l.of.Begin()
-	x.AnnounceCompressed(1)
+	x.AnnounceCompressed(1, 1)
 	l.write(frames(t, data(1, false, message(10, true)[7:]), data(1, false, message(10, true))))
 	check(t, x, State{Announced: 1, Compressed: true})
 }
@@ -656,8 +723,8 @@ func TestCrowdOfStreams(t *testing.T) {
 	t.Parallel()
 	l := linked(t)
 	over, x := l.of.Begin(), l.of.Begin()
-	over.AnnounceCompressed(1)
-	x.AnnounceCompressed(1)
+	over.AnnounceCompressed(1, 1)
+	x.AnnounceCompressed(1, 1)
 	l.write(frames(t, headers(1, false), headers(3, false), data(1, false, message(10, true))))
 	over.End()
 	l.write(frames(t, data(1, false, message(10, true))))
