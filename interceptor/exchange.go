@@ -53,11 +53,12 @@ func (s *sightings) announceCompressed(m *message) {
 	}
 }
 
-// discountStall goes back to when gRPC took the request, where the process stood
-// still over the limit: what was written before is seen to be so only after that.
+// discountStall goes back to when gRPC took the request, where the end came late since the
+// process was held up over the limit: a write that was over before is noted only when the
+// goroutine that made it runs again, in that same time.
 func (s *sighting) discountStall(e *ending) {
 	due := e.limit.at
-	if s.wire != nil && e.limit.exists() && e.at.Sub(due) > stallFloor && !s.sent.Before(due) && s.takenAt.Before(due) {
+	if s.wire != nil && e.limit.exists() && e.at.After(due) && !s.sent.Before(due) && s.takenAt.Before(due) {
 		s.sent = s.takenAt
 	}
 }
@@ -89,10 +90,10 @@ func (e *ending) writing() bool {
 	return s.wire != nil && s.wire.Blocked && s.sent.IsZero() && !s.takenAt.IsZero()
 }
 
-// stalledWriting reports whether the process stood still over the limit in such a write.
+// stalledWriting reports whether the process was held up over the limit in such a write.
 func (e *ending) stalledWriting() bool {
 	due := e.limit.at
-	return e.writing() && e.limit.exists() && e.seen.takenAt.Before(due) && e.at.Sub(due) > stallFloor
+	return e.writing() && e.limit.exists() && e.seen.takenAt.Before(due) && e.at.Sub(due) > seenWithin
 }
 
 // writeSlack is how long a goroutine may need on a busy machine to note that its write is

@@ -198,7 +198,8 @@ func (s *sighting) endedBefore(e *ending) bool {
 	return due.Sub(s.wire.Ended) > seenWithin
 }
 
-// seenWithin is how long gRPC may need to see what has come in.
+// seenWithin is how long gRPC may need to see what has come in, and a goroutine to note
+// what it has done, where nothing holds them up.
 const seenWithin = 5 * time.Millisecond
 
 // answeredBefore reports whether the trailer that gRPC left in the end, with that error,
@@ -282,6 +283,7 @@ func (c *call) exceededEarly(e *ending, err error) *TimeoutError {
 	if e.writing() {
 		c.awaitWrite(e)
 	}
+	e.seen.discountStall(e)
 	ev := c.evidenceAfter(e, &e.seen)
 	spoke := e.seen.spoke() && status.Code(err) == codes.DeadlineExceeded
 	own := c.limit.exists() && reached(c.limit.at, c.seen.start, e.at, spoke)
