@@ -63,15 +63,22 @@ func withDeadline(
 
 const benchMethod = "/grpc.testing.TestService/UnaryCall"
 
+// callers are the contexts that calls are made with: one that cannot be cancelled, and
+// one that can.
+func callers(b *testing.B) map[string]context.Context {
+	b.Helper()
+	cancelable, cancel := context.WithCancel(b.Context())
+	b.Cleanup(cancel)
+	return map[string]context.Context{"background": context.Background(), "cancelable": cancelable}
+}
+
 // BenchmarkInterceptor is the interceptor's own work: what stands in for gRPC encodes the
 // request with the call's codec, reads its bytes once, and derives and ends a context. A
 // caller whose context can be cancelled has the call tied to it besides.
 func BenchmarkInterceptor(b *testing.B) {
 	req := &testpb.SimpleRequest{Payload: &testpb.Payload{Body: make([]byte, 64)}}
-	cancelable, cancel := context.WithCancel(b.Context())
-	defer cancel()
 	for _, peer := range peers(b) {
-		for caller, ctx := range map[string]context.Context{"background": context.Background(), "cancelable": cancelable} {
+		for caller, ctx := range callers(b) {
 			b.Run("peer="+peer.name+"/caller="+caller, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
@@ -112,10 +119,8 @@ func standIn(ctx context.Context, _ string, req, _ any, _ *grpc.ClientConn, opts
 func BenchmarkInTurns(b *testing.B) {
 	const calls = 400
 	req := &testpb.SimpleRequest{Payload: &testpb.Payload{Body: make([]byte, 64)}}
-	cancelable, cancel := context.WithCancel(b.Context())
-	defer cancel()
 	peers := peers(b)
-	for caller, ctx := range map[string]context.Context{"background": context.Background(), "cancelable": cancelable} {
+	for caller, ctx := range callers(b) {
 		b.Run("caller="+caller, func(b *testing.B) {
 			took := make([][]time.Duration, len(peers))
 			for round := 0; b.Loop(); round++ {

@@ -29,9 +29,9 @@ import (
 // socket, and the answer begins with its first header or byte. So a compressed request
 // that flow control holds back, and bytes that gRPC has let go of into a socket which
 // nobody drains, are seen to be the client's, with how many bytes of how many were
-// written. So is a call that waits to retry after its connection broke or the server reset
-// its stream, of which gRPC says nothing. The frames can be seen where there is no TLS; with TLS, where the
-// transport credentials are wrapped by [Timeouts.Credentials].
+// written. So is a call that waits to retry after its connection broke or the server
+// reset its stream, of which gRPC says nothing. The frames can be seen where there is no
+// TLS; with TLS, where the transport credentials are wrapped by [Timeouts.Credentials].
 //
 // dial is the program's own dialer, which takes what [grpc.WithContextDialer] has it
 // take. Without it, connections are dialed as gRPC does. A dialer set with

@@ -143,7 +143,7 @@ func (c *Connection) identify(st *stream, begins bool) {
 		return
 	}
 	size := st.messages.size()
-	hasSize := func(x *Exchange) bool { return x.size == size && x.crowd == nil }
+	hasSize := func(x *Exchange) bool { return x.size == size }
 	for _, waiting := range [][]*Exchange{c.announced, c.compressed} { // in the end, it may not have been compressed
 		if i := slices.IndexFunc(waiting, hasSize); i >= 0 {
 			c.tie(st, waiting[i])

@@ -187,19 +187,26 @@ func TestPartly(t *testing.T) {
 	check(t, x, State{Announced: 1, Identified: true, Written: 1})
 }
 
-// TestBlockedWrite: what is in a Write that does not return is not written.
-func TestBlockedWrite(t *testing.T) {
-	t.Parallel()
-	l := linked(t)
+// blocked returns a link on which the Write of an exchange's message is under way until
+// its blocked is closed; then done is.
+func blocked(t *testing.T) (l *link, x *Exchange, done chan struct{}) {
+	t.Helper()
+	l = linked(t)
 	l.entered, l.blocked = make(chan struct{}), make(chan struct{})
-	x := l.of.Begin()
+	x, done = l.of.Begin(), make(chan struct{})
 	x.Announce(10)
-	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		l.write(frames(t, headers(1, false), data(1, true, message(10, false))))
 	}()
 	<-l.entered
+	return l, x, done
+}
+
+// TestBlockedWrite: what is in a Write that does not return is not written.
+func TestBlockedWrite(t *testing.T) {
+	t.Parallel()
+	l, x, done := blocked(t)
 	check(t, x, State{Announced: 1, Identified: true, Blocked: true})
 	close(l.blocked)
 	<-done
@@ -210,17 +217,8 @@ func TestBlockedWrite(t *testing.T) {
 // patience is at an end.
 func TestAwaitWrite(t *testing.T) {
 	t.Parallel()
-	l := linked(t)
-	l.entered, l.blocked = make(chan struct{}), make(chan struct{})
-	x := l.of.Begin()
-	x.AwaitWrite(time.Hour) // there is none
-	x.Announce(10)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		l.write(frames(t, headers(1, false), data(1, true, message(10, false))))
-	}()
-	<-l.entered
+	linked(t).of.Begin().AwaitWrite(time.Hour) // there is none
+	l, x, done := blocked(t)
 	x.AwaitWrite(time.Nanosecond)
 	var waiting sync.WaitGroup
 	for range 2 {
@@ -275,6 +273,21 @@ func TestCopied(t *testing.T) {
 	l.write(frames(t, headers(3, false), data(3, false, message(7, false)), data(3, true, message(20, true)[:10])))
 	check(t, copied, State{Announced: 1, Compressed: true, Identified: true, Written: 1})
 	check(t, mixed, State{Announced: 2, Compressed: true, Identified: true, Written: 1, Part: 5, Whole: 20})
+}
+
+// TestAnnouncedInACrowd: a message that was announced is found by its size, also while
+// its exchange is one of a crowd for what follows.
+func TestAnnouncedInACrowd(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	mixed, packed := l.of.Begin(), l.of.Begin()
+	mixed.Announce(7)
+	mixed.AnnounceCompressed(1, 50)
+	packed.AnnounceCompressed(1, 60)
+	l.write(frames(t, headers(1, false), headers(3, false), data(3, true, message(20, true)), data(1, false, message(7, false))))
+	if s := mixed.State(); !s.Identified || s.Written != 1 {
+		t.Errorf("%+v", s)
+	}
 }
 
 // TestEnded: the peer ends a stream with its last frame or by a reset, and all of them
