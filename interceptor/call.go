@@ -24,7 +24,6 @@ type call struct {
 	typ      interceptors.GRPCType
 	conn     *grpc.ClientConn // nil for an in-process channel
 	limit    limit            // guarded by an openLimit where there is one, until it is settled
-	handout  *handout
 	seen     sightings
 
 	followers *follower // of the handout's end, beside its first; guarded by its mu
@@ -45,6 +44,9 @@ type call struct {
 	early     *TimeoutError
 }
 
+// handout is the call's; nil: the call is idle.
+func (c *call) handout() *handout { return c.inFlight.Call }
+
 // ending is what was known of a call at its end.
 type ending struct {
 	at      time.Time
@@ -63,18 +65,17 @@ func (c *call) endingNow() *ending {
 func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.GRPCType, conn *grpc.ClientConn, o *callOptions) *call {
 	policy, undecided := t.policies.of(conn)
 	undecided = undecided && o.limit == nil && !outranks(policy.Resolve(method).Level)
-	h := &handout{parent: ctx, rare: o.rare(undecided), done: make(chan struct{})}
 	c := t.idle.take()
+	h := &handout{parent: ctx, rare: o.rare(undecided), done: make(chan struct{}), call: c}
 	c.id = futuremap.NextID()
-	c.timeouts = t
 	if c.method != method {
 		c.method, c.word.policy = method, nil
 	}
 	c.typ = typ
-	c.conn = conn
+	set(&c.timeouts, t)
+	set(&c.conn, conn)
 	c.seen.start = time.Now()
-	c.handout, h.call = h, c
-	c.seen.mu = &h.mu
+	c.inFlight.Call, c.seen.mu = h, &h.mu
 	deadline, hasDeadline := ctx.Deadline()
 	c.decide(&c.limit, policy, o.limit, deadline, hasDeadline)
 	h.deadline = c.limit.at
@@ -124,17 +125,17 @@ const messageHeaderSize = 5
 // begin puts the call in flight: from here on exactly one event completes it. The
 // function that it returns undoes the tie to the caller's context.
 func (c *call) begin() (release func() bool) {
-	c.timeouts.calls.Register(&c.inFlight, c.id, c.handout, c.seen.start, c.limit.had)
-	if open := c.handout.rare.openLimit(); open != nil {
+	c.timeouts.calls.Register(&c.inFlight, c.id, c.seen.start, c.limit.had)
+	if open := c.handout().rare.openLimit(); open != nil {
 		c.timeouts.policies.await(open, c.target())
 	}
-	if c.handout.parent.Done() == nil {
+	if c.handout().parent.Done() == nil {
 		return func() bool { return true }
 	}
 	if c.onParentEnded == nil {
 		c.onParentEnded = c.parentEnded
 	}
-	return context.AfterFunc(c.handout.parent, c.onParentEnded)
+	return context.AfterFunc(c.handout().parent, c.onParentEnded)
 }
 
 // complete is called when gRPC has ended the call with err. It reports whether that
@@ -149,7 +150,7 @@ func (c *call) complete(err error) bool {
 		if c.timeouts.network != nil {
 			c.seen.noteEnd()
 		}
-		c.handout.end(context.Canceled, nil)
+		c.handout().end(context.Canceled, nil)
 		return true
 	}
 	// Whoever was first ends the context when all is written down.
@@ -173,29 +174,29 @@ func (c *call) limitPassed() bool {
 func (c *call) awaitEnd() {
 	k := c.late()
 	if k == nil {
-		<-c.handout.done
+		<-c.handout().done
 		return
 	}
 	select {
-	case <-c.handout.done:
+	case <-c.handout().done:
 	case <-k.left:
 	}
 }
 
 // late returns what the call has where its answer may come late; nil: nothing.
-func (c *call) late() *lateCall { return c.handout.rare.lateCall() }
+func (c *call) late() *lateCall { return c.handout().rare.lateCall() }
 
 // parentEnded completes the call because its caller's context has ended. When
 // that is the deadline which is the call's limit, it is the same expiry that the
 // timer is about to report.
 func (c *call) parentEnded() {
-	err := c.handout.parent.Err()
+	err := c.handout().parent.Err()
 	if errors.Is(err, context.DeadlineExceeded) {
 		c.timeouts.calls.Expire(&c.inFlight)
 		return
 	}
 	if c.timeouts.calls.Drop(&c.inFlight) {
-		c.handout.end(err, nil)
+		c.handout().end(err, nil)
 	}
 }
 
@@ -215,7 +216,7 @@ func (c *call) untie() {
 	if c.timeouts.network != nil {
 		c.seen.endExchange()
 	}
-	if open := c.handout.rare.openLimit(); open != nil {
+	if open := c.handout().rare.openLimit(); open != nil {
 		c.timeouts.policies.forget(open)
 	}
 }
@@ -225,7 +226,7 @@ func (c *call) untie() {
 // anybody may hold: its tie to the caller's context is undone, and it did not wait for
 // a publication.
 func (c *call) retire() {
-	c.handout.retire()
+	c.handout().retire()
 	c.timeouts.idle.put(c)
 }
 
@@ -265,7 +266,7 @@ func (c *call) expireAs(e *ending) {
 	}
 	// gRPC has not returned, so what it writes at the end is still missing. The
 	// caller gets another error than the one that stands here as the cause.
-	c.handout.end(context.DeadlineExceeded, c.explain(e, c.evidenceAt(e), context.DeadlineExceeded))
+	c.handout().end(context.DeadlineExceeded, c.explain(e, c.evidenceAt(e), context.DeadlineExceeded))
 	late.letGo() // c may be another call's by now, where late is nil
 }
 
@@ -281,7 +282,7 @@ func (c *call) awaitCaller() {
 	patience := time.NewTimer(callersTimerSlack)
 	defer patience.Stop()
 	select {
-	case <-c.handout.parent.Done():
+	case <-c.handout().parent.Done():
 	case <-patience.C:
 	}
 }
@@ -289,7 +290,7 @@ func (c *call) awaitCaller() {
 // callerLags reports whether the caller's context will have ended as well, and has
 // not yet.
 func (c *call) callerLags() bool {
-	return c.limit.level == timeoutcfg.LevelContext && c.handout.parent.Done() != nil && c.handout.parent.Err() == nil
+	return c.limit.level == timeoutcfg.LevelContext && c.handout().parent.Done() != nil && c.handout().parent.Err() == nil
 }
 
 // callersTimerSlack is how much later than ours the timer of the caller's context

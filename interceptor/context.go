@@ -138,7 +138,7 @@ func (h *handout) end(err, cause error) {
 	}
 	h.mu.Lock()
 	first, more := h.first, h.call.followers
-	h.first, h.call.followers = nil, nil
+	set(&h.call.followers, nil)
 	h.mu.Unlock()
 	close(h.done) // last: who waits for it may part the call from h
 	if first != nil {

@@ -34,10 +34,9 @@ type sightings struct {
 	takenAt       moment         // when a message of the last attempt was last taken
 	deadline      time.Time      // of the last attempt's context; zero: none
 	local, remote net.Addr       // of the last attempt
-	messages      []*message     // that gRPC holds and may send (again)
-	first         [1]*message    // room for one
 	inline        message        // the first message
-	last          *message       // the message encoded last
+	messages      []*message     // the others that gRPC holds and may send (again), which are live
+	last          *message       // the message encoded last; inline before there is one
 	exchange      *wire.Exchange // the last attempt's, where its connection is watched
 	over          bool           // the call is: there is no more exchange
 }
@@ -134,10 +133,10 @@ func (s *sightings) read() sighting {
 		local: s.local, remote: s.remote,
 	}
 	exchange := s.exchange
-	if s.last != nil && s.last.live {
+	if s.last.live {
 		seen.takenBytes = s.last.takenBytes
 	}
-	if s.compressed && s.last != nil && s.last.held > 0 && s.last.size > 0 { // gRPC compresses no empty one
+	if s.compressed && s.last.held > 0 && s.last.size > 0 { // gRPC compresses no empty one
 		// It was read to be compressed. The end of that shows when gRPC gives it back,
 		// with the compressed one handed over.
 		seen.sent = time.Time{}
@@ -253,7 +252,7 @@ func (s *sightings) noteAttempt(p *peer.Peer, deadline time.Time, n *network) {
 		if !s.unary {
 			s.forgetAll()
 		}
-	case s.compressed || s.opened && len(s.messages) == 0:
+	case s.compressed || s.opened && s.owed() == 0:
 		// gRPC keeps the compressed request, which no witness watches, and a stream
 		// without messages has nothing to watch. That there is another attempt is all
 		// there is to know.
@@ -261,11 +260,8 @@ func (s *sightings) noteAttempt(p *peer.Peer, deadline time.Time, n *network) {
 	}
 	s.ended = false
 	s.twofold = s.twofold && s.inGRPC > 0
-	s.untaken = len(s.messages)
-	for _, m := range s.messages {
-		m.resent, m.taken, m.refs, m.reads, m.copiedOut = true, false, 0, 0, 0
-		m.takenBytes, m.announced = 0, false
-	}
+	s.untaken = s.owed()
+	s.each((*message).resend)
 }
 
 // noteTrailer asks a stream that is over for its trailer, if gRPC has not told yet.

@@ -32,7 +32,7 @@ func (c *call) settle(err error, req any) error {
 	default:
 		// The caller cancelled first. At the same moment the server's end saw our
 		// deadline, and gRPC took its reaction for one.
-		return status.FromContextError(c.handout.Err()).Err()
+		return status.FromContextError(c.handout().Err()).Err()
 	}
 }
 
@@ -40,16 +40,16 @@ func (c *call) settle(err error, req any) error {
 // DEADLINE_EXCEEDED: as the timer would have, where the deadline was the call's own.
 func (c *call) exceed(err error) {
 	if c.explained(err) {
-		c.handout.end(context.Canceled, nil)
+		c.handout().end(context.Canceled, nil)
 		return
 	}
 	c.early = c.exceededEarly(c.endingNow(), err)
 	if !c.early.ByTimer {
-		c.handout.end(context.Canceled, nil)
+		c.handout().end(context.Canceled, nil)
 		return
 	}
 	cause := *c.early // the caller's own is still written to
-	c.handout.end(context.DeadlineExceeded, &cause)
+	c.handout().end(context.DeadlineExceeded, &cause)
 }
 
 // fail reports a timeout to those who want to know and returns it. req is nil for a
@@ -58,7 +58,7 @@ func (c *call) fail(te *TimeoutError, req any) error {
 	if render := c.timeouts.render; render != nil && req != nil {
 		te.notes.data = oneLine(render(req))
 	}
-	ctx := c.handout.parent
+	ctx := c.handout().parent
 	if l := c.timeouts.logger; l != nil {
 		l.DebugContext(ctx, "gRPC call ran out of time", "timeout", te)
 	}

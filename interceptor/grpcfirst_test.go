@@ -41,13 +41,13 @@ func TestGRPCIsFirst(t *testing.T) {
 			defer release()
 			c.limit.at = time.Now().Add(tt.early)
 			if tt.finish != nil {
-				(*finishWitness)(c.handout).onFinish(tt.finish)
+				(*finishWitness)(c.handout()).onFinish(tt.finish)
 			}
 			if tt.begunAgain {
-				c.handout.noteAttempt(t.Context(), false)
-				s := c.handout.witnessed()
+				c.handout().noteAttempt(t.Context(), false)
+				s := c.handout().witnessed()
 				s.noteEncoding()
-				c.handout.mu.Unlock()
+				c.handout().mu.Unlock()
 			}
 			te, expired := errors.AsType[*TimeoutError](c.settle(tt.err, nil))
 			if expired != tt.expired {

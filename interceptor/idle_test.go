@@ -15,7 +15,8 @@ func TestNextCallKnowsNothing(t *testing.T) {
 	written := map[string]bool{
 		"id": true, "timeouts": true, "typ": true, "conn": true, "limit": true,
 		"seen.retained": true, "seen.unary": true, "seen.start": true,
-		"inFlight":      true, // when the call is registered
+		"inFlight":      true, // but for the handout; the rest when the call is registered
+		"seen.last":     true, // inline, as in a new call
 		"onParentEnded": true, // the object's own
 		"method":        true, // newCall looks whether it is another
 		"word":          true, // of a policy, not of a call
@@ -28,6 +29,12 @@ func TestNextCallKnowsNothing(t *testing.T) {
 			t.Errorf("after reset, %s is zero: %v", name, v.IsZero())
 		}
 	})
+	if c.handout() != nil {
+		t.Error("after reset, the call has its handout")
+	}
+	if c.seen.last != &c.seen.inline || new(idleCalls).take().seen.last == nil {
+		t.Error("a call that has seen nothing has another last message than the inline one")
+	}
 }
 
 // fill gives every field a value that is not zero.

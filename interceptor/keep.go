@@ -137,7 +137,7 @@ func (s *sightings) compresses(retries bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.inGRPC == 0 || s.last == nil || s.last.handed || s.last.held == 0:
+	case s.inGRPC == 0 || s.last.handed || s.last.held == 0:
 		return false
 	default:
 		return !s.compressed || !retries
@@ -166,7 +166,7 @@ func (k *lateCall) stays() bool {
 // graceOver ends a call that has lived on for as long as it may.
 func (k *lateCall) graceOver() {
 	c := k.call
-	c.handout.end(context.DeadlineExceeded, c.explain(c.expiry, c.evidenceAt(c.expiry), context.DeadlineExceeded))
+	c.handout().end(context.DeadlineExceeded, c.explain(c.expiry, c.evidenceAt(c.expiry), context.DeadlineExceeded))
 }
 
 // noteEnd is called when gRPC has ended the call, or one run of it, with err.
@@ -187,7 +187,7 @@ func (k *lateCall) noteEnd(err error) {
 		k.graceOver() // gRPC, or the server, has seen it before the timer
 	default:
 		// Nobody waits for what an interceptor further in would try next.
-		k.call.handout.end(context.Canceled, nil)
+		k.call.handout().end(context.Canceled, nil)
 	}
 }
 
@@ -233,7 +233,7 @@ func (k *lateCall) close(o *conclusion) {
 	} else {
 		k.noteEnd(o.err) // where gRPC had not our options
 	}
-	c.handout.end(context.Canceled, nil)
+	c.handout().end(context.Canceled, nil)
 	k.mu.Lock()
 	kept, answer, messages := k.kept, k.answer, k.messages
 	k.mu.Unlock()
@@ -246,7 +246,7 @@ func (k *lateCall) close(o *conclusion) {
 	}
 	c.untie()
 	if late {
-		c.timeouts.reportLate(context.WithoutCancel(c.handout.parent), k.late(answer))
+		c.timeouts.reportLate(context.WithoutCancel(c.handout().parent), k.late(answer))
 	}
 }
 

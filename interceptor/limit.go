@@ -60,11 +60,13 @@ func (l *limit) decide(
 		resolved = timeoutcfg.Resolution{Timeout: max(own.timeout, 0), Level: timeoutcfg.LevelCall}
 		unlimited, written = own.unlimited, true
 	}
-	*l = limit{level: resolved.Level}
+	at, had := time.Time{}, time.Duration(0)
 	if !unlimited {
-		l.at, l.had = start.Add(resolved.Timeout), resolved.Timeout
+		at, had = start.Add(resolved.Timeout), resolved.Timeout
 	}
-	if !hasDeadline || written && !unlimited && !deadline.Before(l.at) {
+	l.policy, l.policyCut, l.knownAfter = timeoutcfg.Resolution{}, false, 0
+	if !hasDeadline || written && !unlimited && !deadline.Before(at) {
+		l.at, l.had, l.level = at, had, resolved.Level
 		return
 	}
 	l.at, l.had, l.level = deadline, max(deadline.Sub(start), 0), timeoutcfg.LevelContext

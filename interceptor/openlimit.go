@@ -82,7 +82,7 @@ func (l *openLimit) until() time.Time {
 
 // settled returns the call's limit, which does not change any more.
 func (c *call) settled() limit {
-	if open := c.handout.rare.openLimit(); open != nil {
+	if open := c.handout().rare.openLimit(); open != nil {
 		open.settle()
 	}
 	return c.limit
@@ -90,7 +90,7 @@ func (c *call) settled() limit {
 
 // limitNow returns the call's limit as it is now.
 func (c *call) limitNow() limit {
-	if open := c.handout.rare.openLimit(); open != nil {
+	if open := c.handout().rare.openLimit(); open != nil {
 		open.mu.Lock()
 		defer open.mu.Unlock()
 	}

@@ -20,7 +20,7 @@ type piece struct {
 // ReadOnlyData is what the transport calls to write the piece.
 func (p *piece) ReadOnlyData() []byte {
 	if s := p.of.of.witnessed(); s != nil {
-		s.notePiece(p.of.message, p.begin)
+		s.notePiece(p.of.seen(s), p.begin)
 		p.of.of.mu.Unlock()
 	}
 	return p.Buffer.ReadOnlyData()

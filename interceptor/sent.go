@@ -36,18 +36,18 @@ func (w wholeBytes) Unmarshal(data mem.BufferSlice, v any) error {
 }
 
 // registeredCodec returns the codec that gRPC takes for a content-subtype, which
-// is in lower case: a codec of the older kind goes before one of the newer kind
-// with the same name. It is nil when none is registered. It is looked up for each
-// call, since codecs may be registered after our interceptor was made.
+// is in lower case. It is nil when none is registered. There is one of a name, of the
+// newer kind as a rule; none can be of both. It is looked up for each call, since codecs
+// may be registered after our interceptor was made.
 func registeredCodec(subtype string) messageCodec {
 	if subtype == "" {
 		subtype = proto.Name
 	}
-	if c := encoding.GetCodec(subtype); c != nil {
-		return wholeBytes{c}
-	}
 	if c := encoding.GetCodecV2(subtype); c != nil {
 		return c
+	}
+	if c := encoding.GetCodec(subtype); c != nil {
+		return wholeBytes{c}
 	}
 	return nil
 }
@@ -116,10 +116,9 @@ func (h *handout) watchLastByte(data mem.BufferSlice) mem.BufferSlice {
 		return data // of a run of the call that an interceptor further in has left behind
 	}
 	size := data.Len()
-	last := s.noteEncoded(size, &h.lastByte)
+	last := s.noteEncoded(size, h)
 	inPieces := size > largeRequest || h.call.timeouts.network != nil // the wire is told when the first byte is taken
 	h.mu.Unlock()
-	last.of = h
 	watched := mem.BufferSlice(h.buffers[:0])
 	if last != &h.lastByte || len(data)+2 > len(h.buffers) {
 		watched = make(mem.BufferSlice, 0, len(data)+2)
@@ -159,8 +158,16 @@ func (h *handout) watchLastByte(data mem.BufferSlice) mem.BufferSlice {
 // every method must be right at any time.
 type lastByte struct {
 	mem.Buffer
-	of      *handout
-	message *message
+	of      *handout // nil: it is in the handout, and not in use yet
+	message *message // nil: the call's first one
+}
+
+// seen is what was seen of the message that the byte belongs to. s is of its handout.
+func (b *lastByte) seen(s *sightings) *message {
+	if b.message == nil {
+		return &s.inline
+	}
+	return b.message
 }
 
 // Len is 1, or 0 for an empty request.
@@ -177,7 +184,7 @@ func (b *lastByte) Slice(start, end int) mem.Buffer {
 // ReadOnlyData is what the transport calls to write the byte.
 func (b *lastByte) ReadOnlyData() []byte {
 	if s := b.of.witnessed(); s != nil {
-		s.noteRead(b.message)
+		s.noteRead(b.seen(s))
 		b.of.mu.Unlock()
 	}
 	data := b.Buffer.ReadOnlyData()
@@ -187,7 +194,7 @@ func (b *lastByte) ReadOnlyData() []byte {
 // Ref takes a reference.
 func (b *lastByte) Ref() {
 	if s := b.of.witnessed(); s != nil {
-		s.noteRef(b.message)
+		s.noteRef(b.seen(s))
 		b.of.mu.Unlock()
 	}
 	b.Buffer.Ref()
@@ -196,7 +203,7 @@ func (b *lastByte) Ref() {
 // Free gives a reference back.
 func (b *lastByte) Free() {
 	if s := b.of.witnessed(); s != nil {
-		s.noteFree(b.message)
+		s.noteFree(b.seen(s))
 		b.of.mu.Unlock()
 	}
 	b.Buffer.Free()
@@ -223,7 +230,7 @@ type endMark lastByte
 // ReadOnlyData shows that the read of the last byte before was for a copy.
 func (m *endMark) ReadOnlyData() []byte {
 	if s := m.of.witnessed(); s != nil {
-		s.noteCopy(m.message)
+		s.noteCopy((*lastByte)(m).seen(s))
 		m.of.mu.Unlock()
 	}
 	return nil

@@ -47,7 +47,7 @@ func (t *Timeouts) openStream(
 	}
 	c := t.newCall(ctx, method, interceptors.NewClientCallMeta(method, desc, nil).Typ, conn, &o)
 	if !c.limit.left() {
-		c.handout.end(context.Canceled, nil)
+		c.handout().end(context.Canceled, nil)
 		return nil, finished(opts, c.fail(c.notStarted(), nil))
 	}
 	s := &clientStream{call: c, desc: desc, release: c.begin()}
@@ -55,13 +55,13 @@ func (t *Timeouts) openStream(
 	defer func() {
 		if !opened { // also when an interceptor further in panics
 			t.calls.Drop(&c.inFlight)
-			c.handout.end(context.Canceled, nil)
+			c.handout().end(context.Canceled, nil)
 			s.release()
 			c.over()
 		}
 	}()
-	//nolint:contextcheck // c.handout derives from ctx; the linter cannot see it in the field
-	inner, err := streamer(c.handout, desc, conn, method, c.handout.optionsAmong(opts, &o, s.onFinish)...)
+	//nolint:contextcheck // c.handout() derives from ctx; the linter cannot see it in the field
+	inner, err := streamer(c.handout(), desc, conn, method, c.handout().optionsAmong(opts, &o, s.onFinish)...)
 	if err != nil {
 		return nil, s.end(err)
 	}
@@ -158,7 +158,7 @@ func (s *clientStream) Header() (metadata.MD, error) {
 // onFinish is called by gRPC when it has finished with the stream, or with one run
 // of it, in whatever way and on whatever goroutine: also when its user went away.
 func (s *clientStream) onFinish(err error) {
-	(*finishWitness)(s.call.handout).onFinish(err)
+	(*finishWitness)(s.call.handout()).onFinish(err)
 	s.finish.Store(&err)
 	s.endIfAbandoned()
 }
@@ -173,7 +173,7 @@ func (s *clientStream) endIfAbandoned() {
 		return
 	}
 	conn := s.call.conn
-	if s.call.handout.Err() != nil || conn != nil && conn.GetState() == connectivity.Shutdown {
+	if s.call.handout().Err() != nil || conn != nil && conn.GetState() == connectivity.Shutdown {
 		_ = s.end(*finish)
 	}
 }

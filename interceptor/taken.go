@@ -3,7 +3,8 @@ package interceptor
 import "slices"
 
 // message is what was seen of an encoded request, or of a message of a stream.
-// It is guarded by the mu of the handout that its lastByte belongs to.
+// It is guarded by the mu of the handout that its lastByte belongs to. The first one of a
+// call is in the call, and others are beside their lastByte.
 type message struct {
 	size       int       // bytes of the message; 0: there is no last byte
 	live       bool      // gRPC may send it, for this run of the call
@@ -29,41 +30,65 @@ func (s *sightings) noteEncoding() {
 	s.twofold = s.twofold || s.inGRPC > 1
 }
 
-// noteEncoded returns the last byte of a message just encoded: inline the first
-// time, a new one after that.
-func (s *sightings) noteEncoded(size int, inline *lastByte) *lastByte {
-	last, m := inline, &s.inline
-	if s.messages == nil {
-		s.messages = s.first[:0]
-	} else {
+// noteEncoded returns the last byte of a message of h's just encoded: h's own the
+// first time, a new one after that.
+func (s *sightings) noteEncoded(size int, h *handout) *lastByte {
+	if s.unary {
+		s.forgetAll()
+	}
+	last, m := &h.lastByte, &s.inline
+	if last.of != nil {
 		another := new(struct {
 			lastByte
 			message
 		})
 		last, m = &another.lastByte, &another.message
+		last.message = m
+		s.messages = append(s.messages, m)
 	}
-	if s.unary {
-		s.forgetAll()
-	}
+	last.of = h
 	m.held, m.size, m.live = 1, size, true
-	s.messages = append(s.messages, m)
 	s.untaken++
-	s.size, s.sent, s.answering, s.last = size, 0, false, m
-	last.message = m
+	s.size, s.sent, s.answering = size, 0, false
+	set(&s.last, m)
 	return last
 }
 
+// owed returns the number of messages that gRPC holds and may send (again).
+func (s *sightings) owed() int {
+	n := len(s.messages)
+	if s.inline.live {
+		n++
+	}
+	return n
+}
+
+// each calls do for every one of them.
+func (s *sightings) each(do func(*message)) {
+	if s.inline.live {
+		do(&s.inline)
+	}
+	for _, m := range s.messages {
+		do(m)
+	}
+}
+
 func (s *sightings) forget(m *message) {
+	m.live = false
 	if i := slices.Index(s.messages, m); i >= 0 {
 		s.messages = slices.Delete(s.messages, i, i+1)
 	}
 }
 
 func (s *sightings) forgetAll() {
-	for _, m := range s.messages {
-		m.live = false
-	}
-	s.messages, s.untaken = s.messages[:0], 0
+	s.each(func(m *message) { m.live = false })
+	s.messages, s.untaken = slices.Delete(s.messages, 0, len(s.messages)), 0
+}
+
+// resend prepares m to be sent by another attempt.
+func (m *message) resend() {
+	m.resent, m.taken, m.refs, m.reads, m.copiedOut = true, false, 0, 0, 0
+	m.takenBytes, m.announced = 0, false
 }
 
 func (s *sightings) noteAnswer() {
@@ -188,7 +213,6 @@ func (s *sightings) noteFree(m *message) {
 	}
 	if m.held == 0 && m.live {
 		// It is not sent again. If nobody took it, its stream is over.
-		m.live = false
 		if m.resent && !m.taken {
 			// Nor is it by this attempt, which an interceptor further in has made of a
 			// stream of its own: it owes its own messages only.

@@ -44,7 +44,7 @@ func attempted(t *testing.T, text string) (*call, transport) {
 	c := bareCall()
 	c.seen.unary, c.seen.retained = true, true
 	attempt(t, c)
-	message, err := (*codecWitness)(c.handout).Marshal(text)
+	message, err := (*codecWitness)(c.handout()).Marshal(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,15 +55,16 @@ func attempted(t *testing.T, text string) (*call, transport) {
 // bareCall returns a call that is in no table.
 func bareCall() *call {
 	h := &handout{rare: &rare{codec: wholeBytes{textCodec{}}}}
-	h.call = &call{timeouts: &Timeouts{}, handout: h}
-	h.call.seen.start, h.call.seen.mu = time.Now(), &h.mu
-	return h.call
+	c := new(idleCalls).take()
+	c.timeouts, c.inFlight.Call, h.call = &Timeouts{}, h, c
+	c.seen.start, c.seen.mu = time.Now(), &h.mu
+	return c
 }
 
 func attempt(t *testing.T, c *call) {
 	t.Helper()
 	ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{}, LocalAddr: &net.TCPAddr{}})
-	if _, err := (*credentialsWitness)(c.handout).GetRequestMetadata(ctx); err != nil {
+	if _, err := (*credentialsWitness)(c.handout()).GetRequestMetadata(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -196,7 +197,7 @@ func TestAbandonedAttempt(t *testing.T) {
 	c := bareCall()
 	encode := func() transport {
 		t.Helper()
-		message, err := (*codecWitness)(c.handout).Marshal("message")
+		message, err := (*codecWitness)(c.handout()).Marshal("message")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +229,7 @@ func TestMessageThatIsNeverGivenBack(t *testing.T) {
 		c.seen.retained = true
 		encode := func() transport {
 			t.Helper()
-			message, err := (*codecWitness)(c.handout).Marshal(text)
+			message, err := (*codecWitness)(c.handout()).Marshal(text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -241,7 +242,7 @@ func TestMessageThatIsNeverGivenBack(t *testing.T) {
 		forgotten.queue()
 		forgotten.message.Free() // SendMsg returns
 		forgotten.message.Free() // the retry buffer is given up
-		(*finishWitness)(c.handout).onFinish(status.Error(codes.Unavailable, "busy"))
+		(*finishWitness)(c.handout()).onFinish(status.Error(codes.Unavailable, "busy"))
 		attempt(t, c)
 		if seen := c.seen.now(); c.wasSent() || seen.stream {
 			t.Errorf("%q: the next run waits for a stream, and %+v", text, seen)
@@ -252,5 +253,37 @@ func TestMessageThatIsNeverGivenBack(t *testing.T) {
 		if !c.wasSent() {
 			t.Errorf("%q: the next run still owes the message of the one before", text)
 		}
+	}
+}
+
+// TestGivenBackIsNotSentAgain: what gRPC has sent and not kept is no business of the
+// next attempt, be it the call's first message or one after it.
+func TestGivenBackIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	c := bareCall()
+	encode := func() transport {
+		t.Helper()
+		message, err := (*codecWitness)(c.handout()).Marshal("message")
+		if err != nil {
+			t.Fatal(err)
+		}
+		message.Ref() // SendMsg's
+		return transport{message}
+	}
+	attempt(t, c)
+	for range 3 {
+		tr := encode()
+		tr.send()
+		tr.message.Free() // SendMsg returns
+		tr.message.Free() // nothing is kept for a retry
+	}
+	attempt(t, c)
+	tr := encode()
+	if c.wasSent() {
+		t.Error("the message of the second attempt counts as sent")
+	}
+	tr.send()
+	if !c.wasSent() {
+		t.Error("the second attempt owes the messages of the first")
 	}
 }

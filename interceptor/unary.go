@@ -26,7 +26,7 @@ func (t *Timeouts) invokeUnary(
 	o.read(opts)
 	o.late = t.late.aside(reply, opts)
 	c := t.newCall(ctx, method, interceptors.Unary, conn, &o)
-	h := c.handout
+	h := c.handout()
 	o.future.begin(c)
 	if !c.limit.left() {
 		defer h.end(context.Canceled, nil)

@@ -37,7 +37,7 @@ func holders() []holder {
 	x := xsync.NewMap[int64, *call]()
 	return []holder{
 		{
-			"duetime", func(c *call) { table.Register(&c.Entry, futuremap.NextID(), c, time.Now(), time.Minute) },
+			"duetime", func(c *call) { c.Call = c; table.Register(&c.Entry, futuremap.NextID(), time.Now(), time.Minute) },
 			func(c *call) bool { return table.Complete(&c.Entry) },
 		},
 		{
@@ -252,7 +252,8 @@ func expireAll(n int, ours bool) []time.Duration {
 		c.due = begin + time.Duration(i)*time.Second/time.Duration(n)
 		// On a slow machine the time may be up already, which is no reason to have no limit.
 		if limit := max(c.due-time.Since(epoch), 1); ours {
-			table.Register(&c.Entry, futuremap.NextID(), c, time.Now(), limit)
+			c.Call = c
+			table.Register(&c.Entry, futuremap.NextID(), time.Now(), limit)
 		} else {
 			time.AfterFunc(limit, func() { expired(c) })
 		}

@@ -31,11 +31,14 @@ type Table[C any] struct {
 // to be registered with one table, and not to be copied after that. It may be
 // registered anew when it has left the table and nobody else has it any more.
 type Entry[C any] struct {
-	call       C
+	// Call is the call. It is set before the entry is registered, and not while it is
+	// in the table.
+	Call C
+
 	shard      *shard[C]     // its place for good, from the first time it is registered; nil: none yet
 	due        time.Duration // since the table's epoch; 0: no limit. Guarded by the shard's lock
-	in         *list[C]      // nil: in no table. Guarded by the shard's lock
-	next, prev *Entry[C]     // guarded by the shard's lock
+	in         bool          // the table. Guarded by the shard's lock
+	next, prev *Entry[C]     // guarded by the shard's lock; nil where it is in no list
 }
 
 // New makes an empty table. expired is called once for each call that leaves by
@@ -49,11 +52,10 @@ func New[C any](expired func(C)) *Table[C] {
 	return t
 }
 
-// Register puts call into the table. It expires limit after start, which is a moment
+// Register puts a call into the table. It expires limit after start, which is a moment
 // ago; if limit is zero or less, it stays until another event removes it. The id, from
 // [NextID], gives the entry its place when it is registered for the first time.
-func (t *Table[C]) Register(e *Entry[C], id int64, call C, start time.Time, limit time.Duration) {
-	e.call = call
+func (t *Table[C]) Register(e *Entry[C], id int64, start time.Time, limit time.Duration) {
 	if e.shard == nil {
 		// Ids are consecutive, so calls are spread evenly. Who registers an entry anew, which
 		// is on the same processor as a rule, finds the same shard in its cache.
@@ -74,7 +76,7 @@ func (t *Table[C]) Reset(e *Entry[C], limit time.Duration) bool {
 	now := time.Since(t.epoch)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.in == nil || e.due != 0 && e.due <= now {
+	if !e.in || e.due != 0 && e.due <= now {
 		return false
 	}
 	s.take(e)
@@ -96,7 +98,7 @@ func (t *Table[C]) Drop(e *Entry[C]) bool { return t.remove(e) }
 func (t *Table[C]) Expire(e *Entry[C]) bool {
 	won := t.remove(e)
 	if won {
-		t.expired(e.call)
+		t.expired(e.Call)
 	}
 	return won
 }
@@ -113,7 +115,7 @@ func (t *Table[C]) Snapshot() []C {
 			calls = append(calls, piece...)
 			piece = piece[:0]
 		}}
-		s.each(&w, func(e *Entry[C]) { piece = append(piece, e.call) })
+		s.each(&w, func(e *Entry[C]) { piece = append(piece, e.Call) })
 	}
 	return calls
 }
@@ -138,7 +140,7 @@ func (t *Table[C]) remove(e *Entry[C]) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.in == nil {
+	if !e.in {
 		return false
 	}
 	s.take(e)

@@ -33,7 +33,8 @@ func newTable() *futuremap.Table[*call] {
 
 func register(t *futuremap.Table[*call], limit time.Duration) *call {
 	c := &call{key: futuremap.NextID()}
-	t.Register(&c.Entry, c.key, c, time.Now(), limit)
+	c.Call = c
+	t.Register(&c.Entry, c.key, time.Now(), limit)
 	return c
 }
 

@@ -17,7 +17,7 @@ func TestPiecesAreShort(t *testing.T) {
 		s := &table.shards[0]
 		start := time.Now() // one for all: they are in one list
 		for range calls {
-			table.Register(new(Entry[*int]), shardCount, nil, start, limit)
+			table.Register(new(Entry[*int]), shardCount, start, limit)
 		}
 		visits, longest, all := 0, 0, 0
 		s.each(&walk[*int]{shard: s, pause: func() {

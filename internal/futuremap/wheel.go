@@ -33,6 +33,7 @@ type shard[C any] struct {
 // put puts e, which is in no list, where it belongs. mu is held.
 func (s *shard[C]) put(e *Entry[C], now, limit time.Duration) {
 	s.count++
+	e.in = true
 	if limit <= 0 {
 		e.due = 0
 		s.unlimited.add(e)
@@ -45,7 +46,7 @@ func (s *shard[C]) put(e *Entry[C], now, limit time.Duration) {
 	if e.due < now { // more than the clock has
 		e.due = never
 	}
-	s.slots[e.due/slotWidth&(slotCount-1)].add(e)
+	s.slot(e.due / slotWidth).add(e)
 	if e.due < s.armed {
 		s.arm(e.due, now)
 	}
@@ -64,8 +65,16 @@ func (s *shard[C]) arm(at, now time.Duration) {
 // take takes e, which is in the shard, out of it. mu is held.
 func (s *shard[C]) take(e *Entry[C]) {
 	s.count--
-	e.in.remove(e)
+	e.in = false
+	if e.due == 0 {
+		s.unlimited.remove(e)
+		return
+	}
+	s.slot(e.due / slotWidth).remove(e)
 }
+
+// slot is the list of calls that are due in the k-th slotWidth since the epoch.
+func (s *shard[C]) slot(k time.Duration) *list[C] { return &s.slots[k&(slotCount-1)] }
 
 // run expires the calls whose time is up and arms the timer for the next one, if there
 // is any. The timer may run it when the call for which it was armed is long gone, and
@@ -100,7 +109,7 @@ func (s *shard[C]) expire(from, now time.Duration) {
 	var due []*Entry[C]
 	w := walk[C]{shard: s, pause: func() {
 		for i, e := range due {
-			s.table.expired(e.call)
+			s.table.expired(e.Call)
 			due[i] = nil
 		}
 		due = due[:0]
@@ -109,7 +118,7 @@ func (s *shard[C]) expire(from, now time.Duration) {
 	defer w.end()
 	last := now / slotWidth
 	for slot := max(from/slotWidth, last-slotCount+1); slot <= last; slot++ {
-		w.list(&s.slots[slot&(slotCount-1)], func(e *Entry[C]) {
+		w.list(s.slot(slot), func(e *Entry[C]) {
 			if e.due <= now {
 				s.take(e)
 				due = append(due, e)
@@ -128,7 +137,7 @@ func (s *shard[C]) earliest(now time.Duration) time.Duration {
 	first := now / slotWidth
 	for k := first; k < first+slotCount; k++ {
 		next := never
-		w.list(&s.slots[k&(slotCount-1)], func(e *Entry[C]) {
+		w.list(s.slot(k), func(e *Entry[C]) {
 			if e.due/slotWidth == k {
 				next = min(next, e.due)
 			} else {

@@ -41,7 +41,8 @@ func TestEveryCallExpiresAtItsLimit(t *testing.T) {
 			limit := limits[r.IntN(len(limits))]
 			limit += time.Duration(r.Int64N(int64(limit)))
 			c := &timed{due: time.Now().Add(limit)}
-			table.Register(&c.Entry, futuremap.NextID(), c, time.Now(), limit)
+			c.Call = c
+			table.Register(&c.Entry, futuremap.NextID(), time.Now(), limit)
 			calls = append(calls, c)
 			switch other := calls[r.IntN(len(calls))]; r.IntN(4) {
 			case 0:
@@ -92,13 +93,15 @@ func TestManyAtOneTime(t *testing.T) {
 			c.expired.Add(1)
 			if again.Add(1) <= 1000 {
 				next := &call{}
-				table.Register(&next.Entry, futuremap.NextID(), next, time.Now(), 1)
+				next.Call = next
+				table.Register(&next.Entry, futuremap.NextID(), time.Now(), 1)
 			}
 		})
 		var calls []*call
 		for range 10_000 {
 			c := &call{}
-			table.Register(&c.Entry, futuremap.NextID(), c, time.Now(), time.Second)
+			c.Call = c
+			table.Register(&c.Entry, futuremap.NextID(), time.Now(), time.Second)
 			calls = append(calls, c)
 		}
 		advance(2 * time.Second)
