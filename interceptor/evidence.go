@@ -44,6 +44,7 @@ type sightings struct {
 // facts is what the witnesses have seen that is neither a time nor from elsewhere.
 type facts struct {
 	attempts   int  // begun on a connection
+	tries           // the same as gRPC's retry policy counts them
 	stream     bool // the last attempt got a stream
 	encoded    bool // a request was to be encoded, hence some attempt got a stream
 	inGRPC     int  // requests encoded, less the ends of gRPC's that were told
@@ -235,6 +236,7 @@ func (h *handout) noteAttempt(ctx context.Context, asks bool) {
 // noteAttempt is the same, with mu held.
 func (s *sightings) noteAttempt(p *peer.Peer, deadline time.Time, n *network) {
 	s.attempts++
+	s.noteTry()
 	if p != nil {
 		s.local, s.remote = p.LocalAddr, p.Addr
 	}

@@ -182,7 +182,7 @@ func (c *call) evidenceAt(e *ending) evidence {
 func (c *call) overOnTheWire(e *ending) bool {
 	s := &e.seen
 	asked := c.typ == interceptors.Unary || s.receiving > 0 || s.sending > 0
-	return asked && !s.answered && !s.received && s.endedBefore(e) && c.retriesAfter(s.attempts)
+	return asked && !s.answered && !s.received && s.endedBefore(e) && c.retriesAfter(&s.tries)
 }
 
 // endedBefore reports whether the wire shows that the last attempt was over before the
@@ -208,7 +208,7 @@ const seenWithin = 5 * time.Millisecond
 // context has ended, or that there was no connection; and an attempt that has had a
 // message is the last.
 func (c *call) answeredBefore(e *ending, after *sighting, err error) bool {
-	if !after.trailer || after.answered || !c.retriesAfter(e.seen.attempts) {
+	if !after.trailer || after.answered || !c.retriesAfter(&e.seen.tries) {
 		return false
 	}
 	if w := e.seen.wire; w != nil && w.Identified {
@@ -265,16 +265,6 @@ func (e *TimeoutError) admitBlindness(after *sighting) {
 // slotless reports whether the last attempt was seen to wait for a stream slot, which
 // it does no longer when its connection is lost.
 func (s *sighting) slotless() bool { return s.attempts > 0 && !s.stream && s.asking == 0 }
-
-// retriesAfter reports whether gRPC may begin another attempt after so many: only
-// then does an answer not end the call.
-func (c *call) retriesAfter(attempts int) bool {
-	if c.conn == nil {
-		return false
-	}
-	policy := c.conn.GetMethodConfig(c.method).RetryPolicy
-	return policy != nil && attempts < policy.MaxAttempts
-}
 
 // exceededEarly explains a DEADLINE_EXCEEDED that came before the call's timer:
 // from a limit below ours, from a server, or because our own deadline was seen from

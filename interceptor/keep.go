@@ -88,7 +88,7 @@ func (k *lateCall) awaitsServer(e *ending) bool {
 		return false // it is being opened, is its user's alone, or has another codec than ours
 	case e.seen.told && (k.unary == nil || e.seen.inGRPC == 0):
 		return false // gRPC has ended it already, and is about to return
-	case c.retriesAfter(e.seen.attempts):
+	case c.retriesAfter(&e.seen.tries):
 		return false // it may be answered already, and wait for the next attempt
 	default:
 		// A request that a server has not processed is sent again by itself, once there
@@ -115,7 +115,8 @@ func (k *lateCall) letGo() {
 // encodes reports whether gRPC is about to encode or to compress the request.
 func (k *lateCall) encodes() bool {
 	c := k.call
-	return k.encoding.Load() > 0 || c.seen.compresses(c.retriesAfter(c.seen.now().attempts))
+	seen := c.seen.now()
+	return k.encoding.Load() > 0 || c.seen.compresses(c.retriesAfter(&seen.tries))
 }
 
 // encode encodes a request, unless its call's time is up: who has seen then that

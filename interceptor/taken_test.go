@@ -287,3 +287,32 @@ func TestGivenBackIsNotSentAgain(t *testing.T) {
 		t.Error("the second attempt owes the messages of the first")
 	}
 }
+
+// TestTries: of the attempts of a run, those count that got a stream.
+func TestTries(t *testing.T) {
+	t.Parallel()
+	c := bareCall()
+	count := func(want int) {
+		t.Helper()
+		if got := c.seen.now().count; got != want {
+			t.Errorf("%d tries, want %d", got, want)
+		}
+	}
+	attempt(t, c)
+	count(1)
+	attempt(t, c) // in the place of one that got no stream
+	count(1)
+	message, err := (*codecWitness)(c.handout()).Marshal("message")
+	if err != nil {
+		t.Fatal(err)
+	}
+	attempt(t, c)
+	count(2)
+	message.Ref() // the second has a stream as well
+	attempt(t, c)
+	count(3)
+	(*finishWitness)(c.handout()).onFinish(nil)
+	count(3)
+	attempt(t, c) // of another run
+	count(1)
+}
