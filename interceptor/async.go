@@ -79,6 +79,7 @@ func (a *asyncCall) explainNow(cause error) *TimeoutError {
 	if c == nil {
 		return nil
 	}
-	e := c.endingNow()
+	seen := c.seen.now()
+	e := &ending{at: time.Now(), limit: c.limitNow(), seen: seen} // the limit may still change: the call goes on
 	return c.explain(e, c.evidenceAt(e), cause)
 }

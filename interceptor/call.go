@@ -78,7 +78,9 @@ func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.
 	c.inFlight.Call, c.seen.mu = h, &h.mu
 	deadline, hasDeadline := ctx.Deadline()
 	c.decide(&c.limit, policy, o.limit, deadline, hasDeadline)
-	h.deadline = c.limit.at
+	if c.limit.level != timeoutcfg.LevelContext { // else it is the parent's
+		h.deadline = c.limit.at
+	}
 	if o.late != nil {
 		o.late.call, h.deadline = c, t.late.until(c.limit.at)
 	}

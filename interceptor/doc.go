@@ -16,18 +16,21 @@
 // The interceptor adds witnesses to each call, as gRPC's own call options: a codec
 // around the call's codec, which learns when the transport takes the last byte of
 // the request; call credentials around the call's credentials, which learn of each
-// attempt and its addresses; and targets for the header and the trailer. What the
-// caller gave keeps its meaning. The verdict is a pure function of what they have
-// seen by the time the limit passed, never of the text or the code of gRPC's error,
-// with one exception that the message admits ("evidence: gRPC's text").
+// attempt and its addresses; a target for the trailer; and a function for the end. What
+// the caller gave keeps its meaning. The verdict is a pure function of what they have
+// seen by the time the limit passed, and no code or text of gRPC's error puts a call on
+// the client's side or the server's, with one exception that the message admits
+// ("evidence: gRPC's text"). Where gRPC may retry, and a trailer has come, its text can
+// speak against a backoff: it names then what the server's end of the call was.
 //
 // # In a chain
 //
 // A retry interceptor outside of ours begins a call of its own for each attempt,
 // each with its own limit; inside of ours, all its attempts share one limit. The
 // deadline travels to the server in either case. Where the caller's deadline is the
-// limit, the error never comes back before the caller's context has ended too, so
-// that whoever asks it about the time left finds none. The page docs/composing.md of
+// limit, the error does not come back before the caller's context has ended too, so
+// that whoever asks it about the time left finds none (half a second is allowed for
+// that; a context that does not keep the deadline it tells does not end). The page docs/composing.md of
 // the repository goes through what else stands in chains.
 //
 // # Futures

@@ -59,19 +59,20 @@ type TimeoutError struct {
 
 // notes is what the message says beyond the fields.
 type notes struct {
-	typ          interceptors.GRPCType // empty: unary
-	policy       timeoutcfg.Resolution // what the caller's context cut short
-	policyCut    bool
-	awaited      string // what a call without a stream waited for
-	requestBytes int
-	progress     progress
-	network      networkEvidence
-	sent         string // a reservation about Sent
-	evidence     string // a reservation about Side and Phase
-	below        string // the limit below ours
-	data         string // the rendered request
-	safeToRetry  bool
-	terse        bool
+	typ             interceptors.GRPCType // empty: unary
+	policy          timeoutcfg.Resolution // what the caller's context cut short
+	policyCut       bool
+	policyUnlimited bool
+	awaited         string // what a call without a stream waited for
+	requestBytes    int
+	progress        progress
+	network         networkEvidence
+	sent            string // a reservation about Sent
+	evidence        string // a reservation about Side and Phase
+	below           string // the limit below ours
+	data            string // the rendered request
+	safeToRetry     bool
+	terse           bool
 }
 
 // progress is how much of a message had left.

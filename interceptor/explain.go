@@ -97,12 +97,13 @@ func (c *call) explain(e *ending, ev evidence, cause error) *TimeoutError {
 		te.Late = max(e.at.Sub(due), 0)
 	}
 	te.notes = notes{
-		typ:          c.typ,
-		policy:       e.limit.policy,
-		policyCut:    e.limit.policyCut,
-		requestBytes: e.seen.size,
-		network:      e.network,
-		terse:        c.timeouts.terse,
+		typ:             c.typ,
+		policy:          e.limit.policy,
+		policyCut:       e.limit.policyCut,
+		policyUnlimited: e.limit.policyUnlimited,
+		requestBytes:    e.seen.size,
+		network:         e.network,
+		terse:           c.timeouts.terse,
 	}
 	switch {
 	case ev.refused, ev.unready, ev.owing, ev.busy:
@@ -252,7 +253,23 @@ func (c *call) expired(err error) *TimeoutError {
 	te := c.explain(c.expiry, ev, err)
 	te.notes.safeToRetry = after.unreached()
 	te.admitBlindness(&after)
+	if te.Phase == PhaseConnecting && te.Attempts == 0 && after.told {
+		te.notes.awaited = awaitedByWords(err)
+	}
 	return te
+}
+
+// awaitedByWords says what a call waited for before its first attempt, where gRPC's words
+// tell: of a name it says nothing but that the time was up.
+func awaitedByWords(err error) string {
+	switch {
+	case waitedForConnection(err):
+		return "a connection"
+	case status.Convert(err).Message() == context.DeadlineExceeded.Error():
+		return "the name"
+	default:
+		return ""
+	}
 }
 
 // admitBlindness says in te that nothing could be seen.

@@ -40,8 +40,9 @@ type limit struct {
 
 	// policy is what the policy or the call option allowed, where the caller's
 	// context cut it short.
-	policy    timeoutcfg.Resolution
-	policyCut bool
+	policy          timeoutcfg.Resolution
+	policyCut       bool
+	policyUnlimited bool // and not, where policy.Timeout is 0, that there was no time
 
 	// knownAfter is how long after the call's start the limit became known: no timer
 	// could run for it before.
@@ -64,14 +65,17 @@ func (l *limit) decide(
 	if !unlimited {
 		at, had = start.Add(resolved.Timeout), resolved.Timeout
 	}
-	l.policy, l.policyCut, l.knownAfter = timeoutcfg.Resolution{}, false, 0
+	l.policy, l.policyCut, l.policyUnlimited, l.knownAfter = timeoutcfg.Resolution{}, false, false, 0
 	if !hasDeadline || written && !unlimited && !deadline.Before(at) {
 		l.at, l.had, l.level = at, had, resolved.Level
 		return
 	}
-	l.at, l.had, l.level = deadline, max(deadline.Sub(start), 0), timeoutcfg.LevelContext
+	// A deadline may have no reading of the monotonic clock, and is counted from start all
+	// the same: the wall clock may be put forward or back before the end.
+	left := deadline.Sub(start)
+	l.at, l.had, l.level = start.Add(left), max(left, 0), timeoutcfg.LevelContext
 	if written {
-		l.policy, l.policyCut = resolved, true
+		l.policy, l.policyCut, l.policyUnlimited = resolved, true, unlimited
 	}
 }
 

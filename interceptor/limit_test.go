@@ -1,6 +1,7 @@
 package interceptor
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ func TestDecideLimit(t *testing.T) {
 		never    bool
 		level    timeoutcfg.Level
 		cut      *timeoutcfg.Resolution
+		noBound  bool // what was cut was unlimited
 	}{
 		{name: "policy alone", policy: method(3 * time.Second), written: true, want: 3 * time.Second, level: timeoutcfg.LevelConsumerMethod},
 		{name: "unlimited by policy", policy: method(0), written: true, never: true, level: timeoutcfg.LevelConsumerMethod},
@@ -42,7 +44,7 @@ func TestDecideLimit(t *testing.T) {
 		},
 		{
 			name: "the context bounds the unlimited", policy: method(0), written: true, deadline: in(time.Hour),
-			want: time.Hour, level: timeoutcfg.LevelContext, cut: new(method(0)),
+			want: time.Hour, level: timeoutcfg.LevelContext, cut: new(method(0)), noBound: true,
 		},
 		{name: "a tie is the policy's", policy: method(time.Second), written: true, deadline: in(time.Second), want: time.Second, level: timeoutcfg.LevelConsumerMethod},
 		{name: "the call's own", policy: method(3 * time.Second), written: true, own: own(time.Minute), want: time.Minute, level: timeoutcfg.LevelCall},
@@ -56,12 +58,16 @@ func TestDecideLimit(t *testing.T) {
 		{name: "unlimited by the call", policy: method(time.Second), written: true, own: &callLimit{unlimited: true}, never: true, level: timeoutcfg.LevelCall},
 		{
 			name: "unlimited by the call within the context", policy: hardCoded, own: &callLimit{unlimited: true}, deadline: in(time.Minute),
-			want: time.Minute, level: timeoutcfg.LevelContext, cut: &timeoutcfg.Resolution{Level: timeoutcfg.LevelCall},
+			want: time.Minute, level: timeoutcfg.LevelContext, cut: &timeoutcfg.Resolution{Level: timeoutcfg.LevelCall}, noBound: true,
 		},
 		{name: "an expired context", policy: hardCoded, deadline: in(-time.Second), want: 0, level: timeoutcfg.LevelContext},
 		{
 			name: "an expired context cuts the policy", policy: method(time.Second), written: true, deadline: in(-time.Second),
 			want: 0, level: timeoutcfg.LevelContext, cut: new(method(time.Second)),
+		},
+		{
+			name: "an expired context cuts a call without time", policy: hardCoded, own: own(-time.Millisecond), deadline: in(-time.Second),
+			want: 0, level: timeoutcfg.LevelContext, cut: &timeoutcfg.Resolution{Level: timeoutcfg.LevelCall},
 		},
 	}
 	for _, tt := range tests {
@@ -86,8 +92,13 @@ func TestDecideLimit(t *testing.T) {
 			if got.policyCut {
 				cut = &got.policy
 			}
-			if diff := cmp.Diff(tt.cut, cut); diff != "" {
-				t.Errorf("what the context cut short (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tt.cut, cut); diff != "" || got.policyUnlimited != tt.noBound {
+				t.Errorf("what the context cut short, unlimited %v (-want +got):\n%s", got.policyUnlimited, diff)
+			}
+			var wall limit // of a deadline that was read from a header, say
+			wall.decide(start, tt.policy, tt.written, tt.own, deadline.Round(0), tt.deadline != nil)
+			if !wall.at.Equal(got.at) || wall.exists() && !strings.Contains(wall.at.String(), " m=") {
+				t.Errorf("without a reading of the monotonic clock: %v, want %v with one", wall.at, got.at)
 			}
 		})
 	}

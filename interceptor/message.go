@@ -128,7 +128,7 @@ func (e *TimeoutError) appendBracket(b []byte) []byte {
 	b = append(b, e.Level.String()...)
 	if e.notes.policyCut {
 		b = append(b, ", policy: "...)
-		if e.notes.policy.Timeout == 0 {
+		if e.notes.policyUnlimited {
 			b = append(b, "unlimited"...)
 		} else {
 			b = append(b, milliseconds(e.notes.policy.Timeout)...)

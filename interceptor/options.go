@@ -15,10 +15,12 @@ func (f optionFunc) apply(t *Timeouts) { f(t) }
 
 type observer func(context.Context, *TimeoutError)
 
-// WithLogger sends duetime's own log records to l: each expiry at debug level,
+// WithLogger sends duetime's own log records to l. Each expiry is one at debug level,
 // with the fields of [TimeoutError.LogValue], since the caller has the error and
-// decides what it is worth. Nil: silent. Default: slog.Default() at the time of
-// [New].
+// decides what it is worth. Warnings are late answers ([WithLateResponses]), refused
+// publications ([Timeouts.Resolver]) and connections that cannot be watched
+// ([WithNetworkEvidence]); an error is a panic in a call whose caller has left. Nil:
+// silent. Default: slog.Default() at the time of [New].
 func WithLogger(l *slog.Logger) Option {
 	return optionFunc(func(t *Timeouts) { t.logger = l })
 }

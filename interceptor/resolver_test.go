@@ -134,6 +134,26 @@ func TestFirstCallObeysThePublication(t *testing.T) {
 	}
 }
 
+// TestImpatientWaiterChangesNothing: who has waited in vain is told so, and the first
+// publication still decides the call's limit.
+func TestImpatientWaiterChangesNothing(t *testing.T) {
+	inMode(t, plainMode, func(t *testing.T) {
+		gate := testserver.NewGate(t)
+		p := publishing(t, testserver.New(t, testserver.Bufconn, gate.Deaf), "").connected()
+		p.after(50*time.Millisecond, provider4s)
+		start := time.Now()
+		f := p.async(t.Context(), payload(1))
+		waiter := as(t, errorOf(f.GetWithin(10*time.Millisecond)))
+		if waiter.Level != timeoutcfg.LevelWaiter || waiter.Limit != 10*time.Millisecond {
+			t.Errorf("the waiter: %v", waiter)
+		}
+		e := expired(t, errorOf(f.Get(t.Context())), serverWaiting(timeoutcfg.LevelProviderMethod, 4*time.Second))
+		if took := e.End.Sub(start); took != 4*time.Second {
+			t.Errorf("ended after %v", took)
+		}
+	})
+}
+
 // TestFirstStreamObeysThePublication: as for unary calls, and the default that nobody
 // wrote gives way to it.
 func TestFirstStreamObeysThePublication(t *testing.T) {

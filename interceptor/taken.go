@@ -73,8 +73,18 @@ func (s *sightings) each(do func(*message)) {
 	}
 }
 
+// forget forgets m. gRPC gives messages back in their order, and may hold many thousands
+// of them, so the first one does not move the others.
 func (s *sightings) forget(m *message) {
 	m.live = false
+	if m == &s.inline {
+		return
+	}
+	if len(s.messages) > 1 && s.messages[0] == m {
+		s.messages[0] = nil
+		s.messages = s.messages[1:]
+		return
+	}
 	if i := slices.Index(s.messages, m); i >= 0 {
 		s.messages = slices.Delete(s.messages, i, i+1)
 	}

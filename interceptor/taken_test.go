@@ -271,11 +271,16 @@ func TestGivenBackIsNotSentAgain(t *testing.T) {
 		return transport{message}
 	}
 	attempt(t, c)
-	for range 3 {
-		tr := encode()
-		tr.send()
-		tr.message.Free() // SendMsg returns
-		tr.message.Free() // nothing is kept for a retry
+	for _, order := range [][]int{{0}, {0}, {0, 1, 2}, {2, 0, 1}, {0, 2, 1}} {
+		sent := make([]transport, len(order))
+		for i := range sent {
+			sent[i] = encode()
+			sent[i].send()
+			sent[i].message.Free() // SendMsg returns
+		}
+		for _, i := range order {
+			sent[i].message.Free() // nothing is kept for a retry
+		}
 	}
 	attempt(t, c)
 	tr := encode()

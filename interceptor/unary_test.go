@@ -223,12 +223,14 @@ func TestNoTimeLeft(t *testing.T) {
 		return context.WithDeadline(ctx, time.Now().Add(-time.Second))
 	}
 	for name, tt := range map[string]struct {
-		ctx   func(context.Context) (context.Context, context.CancelFunc)
-		call  []grpc.CallOption
-		level timeoutcfg.Level
+		ctx     func(context.Context) (context.Context, context.CancelFunc)
+		call    []grpc.CallOption
+		level   timeoutcfg.Level
+		bracket []string
 	}{
-		"context expired":             {ctx: past, level: timeoutcfg.LevelContext},
-		"expired, unlimited":          {ctx: past, call: []grpc.CallOption{interceptor.WithoutTimeout()}, level: timeoutcfg.LevelContext},
+		"context expired":             {ctx: past, level: timeoutcfg.LevelContext, bracket: []string{"limit set by: context, policy: 3000 ms by consumer method"}},
+		"expired, unlimited":          {ctx: past, call: []grpc.CallOption{interceptor.WithoutTimeout()}, level: timeoutcfg.LevelContext, bracket: []string{"limit set by: context, policy: unlimited by call"}},
+		"expired, WithTimeout(-1)":    {ctx: past, call: []grpc.CallOption{interceptor.WithTimeout(-1)}, level: timeoutcfg.LevelContext, bracket: []string{"limit set by: context, policy: 0 ms by call"}},
 		"WithTimeout(0)":              {call: []grpc.CallOption{interceptor.WithTimeout(0)}, level: timeoutcfg.LevelCall},
 		"WithTimeout(-1)":             {call: []grpc.CallOption{interceptor.WithTimeout(-1)}, level: timeoutcfg.LevelCall},
 		"WithTimeout(-1h), 2nd":       {call: []grpc.CallOption{interceptor.WithTimeout(time.Hour), interceptor.WithTimeout(-time.Hour)}, level: timeoutcfg.LevelCall},
@@ -248,7 +250,7 @@ func TestNoTimeLeft(t *testing.T) {
 				for range 2 { // cold and warm
 					e := r.expired(errorOf(r.call(ctx, payload(10), tt.call...)), want{
 						side: interceptor.ClientSide, phase: interceptor.PhaseNotStarted, level: tt.level,
-						sent: new(false), attempts: new(0), safe: new(true), null: new(true),
+						sent: new(false), attempts: new(0), safe: new(true), null: new(true), bracket: tt.bracket,
 					})
 					if e.Limit != 0 || e.Late < 0 {
 						t.Errorf("limit %v, late %v", e.Limit, e.Late)

@@ -36,7 +36,7 @@ func clientFaults() []Fault {
 				return s
 			},
 			Plain: []string{words(codes.Unauthenticated, "transport: per-RPC creds failed due to error: context deadline exceeded")},
-			Want:  noConnection(),
+			Want:  unconnectedFor(""),
 		},
 		{
 			Name: "the HTTPS proxy never answers", Kind: Client, Target: "dns:///" + testserver.ServerName + ":443",

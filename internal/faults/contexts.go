@@ -40,7 +40,8 @@ func contextFaults() []Fault {
 			Plain: []string{Plainly, unconnected},
 			Want: []Outcome{
 				{Side: "client", Phase: "not started", Level: "context, policy: 60000 ms by consumer method", Null: true, Safe: true},
-				{Side: "client", Phase: "connecting", Level: "context, policy: 60000 ms by consumer method", Null: true, Safe: true},
+				{Side: "client", Phase: "connecting", Level: "context, policy: 60000 ms by consumer method", Bracket: []string{"waiting for: the name"}, Null: true, Safe: true},
+				{Side: "client", Phase: "connecting", Level: "context, policy: 60000 ms by consumer method", Bracket: []string{"waiting for: a connection"}, Null: true, Safe: true},
 			},
 			Why: "the time may be over when the call begins, or just not",
 		},

@@ -54,7 +54,7 @@ func dnsFaults() []Fault {
 				tb.Helper()
 				return afar(nameServer(tb, false), unary(10))
 			},
-			Plain: []string{Plainly}, Want: noConnection(),
+			Plain: []string{Plainly}, Want: noName(),
 		},
 		{
 			Name: "the DNS server does not know the name, and the call waits", Kind: Name, Target: dnsTarget,

@@ -211,8 +211,18 @@ func sending(bracket ...string) []Outcome {
 }
 
 // noConnection is a call that never had one.
-func noConnection() []Outcome {
-	return []Outcome{{Side: "client", Phase: "connecting", Null: true, Safe: true}}
+func noConnection() []Outcome { return unconnectedFor("a connection") }
+
+// noName is a call whose target's name was not resolved.
+func noName() []Outcome { return unconnectedFor("the name") }
+
+// unconnectedFor is the same for want of something; empty: nobody knows of what.
+func unconnectedFor(want string) []Outcome {
+	o := Outcome{Side: "client", Phase: "connecting", Null: true, Safe: true}
+	if want != "" {
+		o.Bracket = []string{"waiting for: " + want}
+	}
+	return []Outcome{o}
 }
 
 // begun is an answer whose first byte has come.

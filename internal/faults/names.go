@@ -39,14 +39,14 @@ func nameFaults() []Fault {
 			Story:  "The name's resolver says nothing, neither addresses nor an error.",
 			Method: testserver.UnaryCall, Limit: usual,
 			Start: func(testing.TB) *Scene { return named(manual.NewBuilderWithScheme("fault"), unary(10)) },
-			Plain: []string{Plainly}, Want: noConnection(),
+			Plain: []string{Plainly}, Want: noName(),
 		},
 		{
 			Name: "the resolver never answers a stream", Kind: Name, Target: "fault:///bar",
 			Story:  "The same, for the opening of a stream.",
 			Method: clientStream, Limit: usual,
 			Start: func(testing.TB) *Scene { return named(manual.NewBuilderWithScheme("fault"), uploading(1, 10)) },
-			Plain: []string{Plainly}, Want: noConnection(),
+			Plain: []string{Plainly}, Want: noName(),
 		},
 		{
 			Name: "the name does not resolve, and the call waits", Kind: Name, Target: "fault:///bar",
@@ -96,7 +96,7 @@ func nameFaults() []Fault {
 				s.Prepare = idle
 				return s.then(func() { silent.Store(true) })
 			},
-			Plain: []string{Plainly}, Want: noConnection(),
+			Plain: []string{Plainly}, Want: noName(),
 		},
 	}
 }

@@ -115,9 +115,8 @@ func TestNoTimerWithoutLimit(t *testing.T) {
 	})
 }
 
-// A timer that is still armed when its call has ended would be found by the
-// bubble: time moves on to it only while something waits.
-func TestEveryEventStopsTheTimer(t *testing.T) {
+// The shard's timer is still armed when the call has ended, and finds nothing.
+func TestTimerFindsNoneThatHasEnded(t *testing.T) {
 	t.Parallel()
 	for _, e := range events() {
 		t.Run(e.name, func(t *testing.T) {
