@@ -74,19 +74,6 @@ func derivations() map[string]func(context.Context) (context.Context, context.Ca
 }
 
 // They must follow at once, with the same error and the cause.
-// TestDeadlineIsTheCallersOwn: where the caller's deadline is the limit, the call's
-// context has it as it was given, also without a reading of the monotonic clock.
-func TestDeadlineIsTheCallersOwn(t *testing.T) {
-	t.Parallel()
-	want := time.Now().Add(time.Minute).Round(0).UTC()
-	ctx, cancel := context.WithDeadline(t.Context(), want)
-	defer cancel()
-	c := New(nil).newCall(ctx, "/a.B/C", interceptors.Unary, nil, &callOptions{})
-	if got, _ := c.handout().Deadline(); got.String() != want.String() {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
 func TestContextsOfACallFollow(t *testing.T) {
 	t.Parallel()
 	cause := &TimeoutError{CallID: 7}
@@ -122,6 +109,19 @@ func TestContextsOfACallFollow(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestDeadlineIsTheCallersOwn: where the caller's deadline is the limit, the call's
+// context has it as it was given, also without a reading of the monotonic clock.
+func TestDeadlineIsTheCallersOwn(t *testing.T) {
+	t.Parallel()
+	want := time.Now().Add(time.Minute).Round(0).UTC()
+	ctx, cancel := context.WithDeadline(t.Context(), want)
+	defer cancel()
+	c := New(nil).newCall(ctx, "/a.B/C", interceptors.Unary, nil, &callOptions{})
+	if got, _ := c.handout().Deadline(); got.String() != want.String() {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 
