@@ -72,6 +72,7 @@ func (s *lateStream) RecvMsg(m any) error {
 	if !ok {
 		return s.receiveDirectly(m)
 	}
+	defer s.endIfAbandoned() // as for clientStream
 	s.call.seen.noteReceiving(1)
 	defer s.call.seen.noteReceiving(-1)
 	if !s.begin() {
