@@ -17,15 +17,15 @@ func Then[T, U any](f *Future[T], fn func(T) (U, error)) *Future[U] {
 	if fn == nil {
 		panic("interceptor: Then with a nil function; use the future itself")
 	}
-	then := newFuture[U](f.Cancel)
-	f.follow(func() {
+	then := newFuture[U](f.cancellations())
+	f.follow(&dependent{run: func() {
 		if f.err != nil {
 			var zero U
 			then.complete(zero, f.err)
 			return
 		}
 		go then.run(func() (U, error) { return fn(f.value) })
-	})
+	}})
 	return then
 }
 
@@ -35,8 +35,8 @@ func Then[T, U any](f *Future[T], fn func(T) (U, error)) *Future[U] {
 // fs.
 func All[T any](fs ...*Future[T]) *Future[[]T] {
 	fs = slices.Clone(fs) // the caller may use its slice for other futures
-	all := newFuture[[]T](func() { cancelAll(fs) })
-	whenDone(fs, func() {
+	all := newFuture[[]T](cancellationsOf(fs))
+	conclude := func() {
 		values := make([]T, len(fs))
 		for i, f := range fs {
 			if f.err != nil {
@@ -46,7 +46,19 @@ func All[T any](fs ...*Future[T]) *Future[[]T] {
 			values[i] = f.value
 		}
 		all.complete(values, nil)
-	})
+	}
+	if len(fs) == 0 {
+		conclude()
+	}
+	var left atomic.Int64
+	left.Store(int64(len(fs)))
+	for _, f := range fs {
+		f.follow(&dependent{run: func() {
+			if left.Add(-1) == 0 {
+				conclude()
+			}
+		}})
+	}
 	return all
 }
 
@@ -58,48 +70,43 @@ var errAnyOfNone = status.Error(codes.InvalidArgument, "Any of no futures: there
 // on after the first success; Cancel on the result cancels fs.
 func Any[T any](fs ...*Future[T]) *Future[T] {
 	fs = slices.Clone(fs) // the caller may use its slice for other futures
-	first := newFuture[T](func() { cancelAll(fs) })
-	for _, f := range fs {
-		f.follow(func() {
-			if f.err == nil {
-				first.complete(f.value, nil)
-			}
-		})
-	}
-	whenDone(fs, func() {
-		errs := []error{errAnyOfNone}
-		if len(fs) > 0 {
-			errs = errs[:0]
+	first := newFuture[T](cancellationsOf(fs))
+	fail := func() {
+		errs := make([]error, len(fs))
+		for i, f := range fs {
+			errs[i] = f.err
 		}
-		for _, f := range fs {
-			errs = append(errs, f.err)
-		}
-		// Without effect if there was a success.
 		var zero T
 		first.complete(zero, errors.Join(errs...))
-	})
-	return first
-}
-
-// whenDone calls fn when all of fs are done.
-func whenDone[T any](fs []*Future[T], fn func()) {
-	var left atomic.Int64
-	left.Store(int64(len(fs)))
+	}
 	if len(fs) == 0 {
-		fn()
-		return
+		var zero T
+		first.complete(zero, errAnyOfNone)
 	}
-	for _, f := range fs {
-		f.follow(func() {
-			if left.Add(-1) == 0 {
-				fn()
+	var failing atomic.Int64
+	failing.Store(int64(len(fs)))
+	waiting := make([]dependent, len(fs))
+	letGo := func() {
+		for i, f := range fs {
+			f.unfollow(&waiting[i])
+		}
+	}
+	for i, f := range fs {
+		if first.isDone() {
+			break
+		}
+		waiting[i].run = func() {
+			if f.err == nil {
+				first.complete(f.value, nil)
+				letGo() // of the others, which may go on for long
+			} else if failing.Add(-1) == 0 {
+				fail()
 			}
-		})
+		}
+		f.follow(&waiting[i])
 	}
-}
-
-func cancelAll[T any](fs []*Future[T]) {
-	for _, f := range fs {
-		f.Cancel()
+	if first.isDone() {
+		letGo() // again: whoever completed it may have been faster than the loop
 	}
+	return first
 }

@@ -47,8 +47,8 @@ type facts struct {
 	tries           // the same as gRPC's retry policy counts them
 	stream     bool // the last attempt got a stream
 	encoded    bool // a request was to be encoded, hence some attempt got a stream
-	inGRPC     int  // requests encoded, less the ends of gRPC's that were told
-	twofold    bool // there were several of them at a time, since there last was none
+	inGRPC     int  // runs of the call that gRPC has not ended: by requests encoded; of a stream by attempts, and 1 at most
+	twofold    bool // of a unary call, there were several of them at a time, since there last was none
 	size       int  // bytes of the message encoded last
 	untaken    int  // messages of the last attempt whose last byte was not taken
 	takenBytes int  // bytes of the message encoded last that were taken at least, where it is large
@@ -261,6 +261,9 @@ func (s *sightings) noteAttempt(p *peer.Peer, deadline time.Time, n *network) {
 		s.stream, s.sent = true, s.moment()
 	}
 	s.ended = false
+	if !s.unary {
+		s.inGRPC = 1 // an attempt does not tell whether its run is another one, beside one before
+	}
 	s.twofold = s.twofold && s.inGRPC > 0
 	s.untaken = s.owed()
 	s.each((*message).resend)

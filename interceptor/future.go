@@ -29,16 +29,16 @@ type Future[T any] struct {
 
 	completed atomic.Bool // set with mu held
 	mu        sync.Mutex
-	cancel    func()        // guarded by mu
-	done      chan struct{} // guarded by mu; closed at completion; nil until somebody asks for it
-	followers []func()      // guarded by mu; called at completion, nil after that
+	calls     []*cancellation // guarded by mu; of the calls that Cancel ends; the slice is not written to
+	done      chan struct{}   // guarded by mu; closed at completion; nil until somebody asks for it
+	followers dependents      // guarded by mu; run at completion, none after that
 }
 
 // errNoResult is the error of a future whose function did not return.
 var errNoResult = status.Error(codes.Internal, "the function behind the future panicked or ended its goroutine, so there is no result")
 
-func newFuture[T any](cancel func()) *Future[T] {
-	return &Future[T]{start: time.Now(), cancel: cancel}
+func newFuture[T any](calls []*cancellation) *Future[T] {
+	return &Future[T]{start: time.Now(), calls: calls}
 }
 
 // Async begins rpc, a method of a generated client, on a goroutine of its own and
@@ -64,28 +64,26 @@ func Async[Req, Resp any](
 		panic("interceptor: Async of a nil rpc; give a method such as client.SayHello")
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	own := &struct { // one allocation, which does not hold the future
+		cancellation
+
+		list [1]*cancellation
+	}{cancellation: cancellation{end: cancel}}
+	own.list[0] = &own.cancellation
 	f := &struct { // one allocation
 		Future[*Resp]
 
 		ofFuture asyncCall
-	}{Future: Future[*Resp]{start: time.Now(), cancel: cancel}}
+	}{Future: Future[*Resp]{start: time.Now(), calls: own.list[:]}}
 	f.call = &f.ofFuture
 	opts = append(slices.Clip(opts), asyncCallOption{call: f.call})
-	go func() {
-		defer f.letGo()
-		f.run(func() (*Resp, error) {
-			defer cancel()
-			return rpc(ctx, req, opts...)
-		})
-	}()
+	go f.run(func() (*Resp, error) {
+		// The future may be kept for long. It is not done yet, so that whatever is made of it
+		// finds then what is left to be cancelled.
+		defer own.letGo()
+		return rpc(ctx, req, opts...)
+	})
 	return &f.Future
-}
-
-// letGo lets go of the context of a call that is over: the future may be kept for long.
-func (f *Future[T]) letGo() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.cancel = func() {}
 }
 
 // run completes the future with what fn returns. A panic, or the end of the
@@ -110,27 +108,41 @@ func (f *Future[T]) complete(value T, err error) {
 	f.err = err
 	f.completed.Store(true)
 	followers := f.followers
-	f.followers = nil
+	f.followers = dependents{}
+	f.calls = unended(f.calls)
 	if f.done != nil {
 		close(f.done)
 	}
 	f.mu.Unlock()
-	for _, follow := range followers {
-		follow()
-	}
+	followers.run()
 }
 
-// follow calls fn when the future is done, at once if it is already. fn must not
-// block: it may run on the goroutine that completes the future.
-func (f *Future[T]) follow(fn func()) {
+// follow runs d when the future is done, at once if it is already.
+func (f *Future[T]) follow(d *dependent) {
 	f.mu.Lock()
 	if !f.isDone() {
-		f.followers = append(f.followers, fn)
+		f.followers.add(d)
 		f.mu.Unlock()
 		return
 	}
 	f.mu.Unlock()
-	fn()
+	d.run()
+}
+
+// unfollow takes d away, which need not be told any more, if it is told at all.
+func (f *Future[T]) unfollow(d *dependent) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.isDone() {
+		f.followers.remove(d)
+	}
+}
+
+// cancellations returns what Cancel does.
+func (f *Future[T]) cancellations() []*cancellation {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.calls
 }
 
 // Done returns a channel that is closed when the result is there.
@@ -215,10 +227,9 @@ func (f *Future[T]) waiterError(allowed time.Duration, cause error) *TimeoutErro
 // there already. On a combined future it cancels the sources. It may be called any
 // number of times.
 func (f *Future[T]) Cancel() {
-	f.mu.Lock()
-	cancel := f.cancel
-	f.mu.Unlock()
-	cancel()
+	for _, c := range f.cancellations() {
+		c.cancel()
+	}
 }
 
 // OnComplete calls fn with the result, on a goroutine of its own, once: when the
@@ -228,7 +239,7 @@ func (f *Future[T]) OnComplete(fn func(T, error)) {
 	if fn == nil {
 		panic("interceptor: OnComplete with a nil function; leave it out instead")
 	}
-	f.follow(func() { go fn(f.value, f.err) })
+	f.follow(&dependent{run: func() { go fn(f.value, f.err) }})
 }
 
 // CallID returns the id of the call last begun; a retry interceptor outside ours

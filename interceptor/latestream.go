@@ -72,6 +72,7 @@ func (s *lateStream) RecvMsg(m any) error {
 	if !ok {
 		return s.receiveDirectly(m)
 	}
+	defer s.endIfAbandoned() // as for clientStream
 	s.call.seen.noteReceiving(1)
 	defer s.call.seen.noteReceiving(-1)
 	if !s.begin() {
@@ -246,16 +247,18 @@ func (s *lateStream) Trailer() metadata.MD {
 // Context returns the stream's context, which ends with its limit.
 func (s *lateStream) Context() context.Context {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.context != nil {
-		return s.context
+	own := s.context
+	s.mu.Unlock()
+	if own != nil {
+		return own
 	}
+	// This may wait for functions of the user's: gRPC has a lock that it holds, too, while
+	// it tells a stats handler of the end. The timer of other calls must not wait for them.
 	inner := s.clientStream.Context()
 	// A context that ends as that of a call does, which keeps what follows it in one.
-	own := &handout{parent: inner, deadline: s.call.settled().at, done: make(chan struct{}), call: new(call)}
-	s.context = own
-	if s.left != nil {
-		own.end(context.DeadlineExceeded, s.left)
+	own = &handout{parent: inner, deadline: s.call.settled().at, done: make(chan struct{}), call: new(call)}
+	if first := s.setContext(own); first != own {
+		return first
 	}
 	context.AfterFunc(inner, func() {
 		var cause error
@@ -264,15 +267,31 @@ func (s *lateStream) Context() context.Context {
 		}
 		own.end(inner.Err(), cause)
 	})
-	return s.context
+	return own
+}
+
+// setContext makes own the user's context, unless another goroutine was faster, and
+// returns what is.
+func (s *lateStream) setContext(own *handout) *handout {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.context != nil {
+		return s.context
+	}
+	s.context = own
+	if s.left != nil {
+		own.end(context.DeadlineExceeded, s.left)
+	}
+	return own
 }
 
 // endContext ends the user's context with the error of its call.
 func (s *lateStream) endContext(te *TimeoutError) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.left = te
-	if s.context != nil {
-		s.context.end(context.DeadlineExceeded, te)
+	own := s.context
+	s.mu.Unlock()
+	if own != nil {
+		own.end(context.DeadlineExceeded, te)
 	}
 }

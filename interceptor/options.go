@@ -28,7 +28,7 @@ func WithLogger(l *slog.Logger) Option {
 // WithObserver calls fn for every call that ends with a [TimeoutError], once, with
 // the caller's context: the seam for metrics and traces. It runs on the goroutine
 // of the caller, before the call returns, and for a stream that its user abandoned
-// on one of gRPC's; so it should be quick, must not panic, must be safe for
+// on one of gRPC's or of ours; so it should be quick, must not panic, must be safe for
 // concurrent use, and must not change the error. A waiter's error (see
 // [Future.GetWithin]) is none of the call's and is not observed. Several observers
 // are called in the order given. New panics on a nil fn.

@@ -91,7 +91,8 @@ type clientStream struct {
 	desc    *grpc.StreamDesc
 	release func() bool // undoes the tie to the caller's context
 
-	finish atomic.Pointer[error] // what gRPC said when it had finished; nil: not yet
+	finish  atomic.Pointer[error] // what gRPC said when it had finished; nil: not yet
+	follows atomic.Bool           // the end of the call's context, since then
 
 	once    sync.Once
 	instead error // what is told instead of gRPC's own word; nil: nothing. Written by once.
@@ -123,6 +124,7 @@ func (s *clientStream) CloseSend() error {
 // RecvMsg receives a message. When the call has run out of time, its error is the
 // call's TimeoutError, now and later.
 func (s *clientStream) RecvMsg(m any) error {
+	defer s.endIfAbandoned() // there may have been a message left
 	s.call.seen.noteReceiving(1)
 	defer s.call.seen.noteReceiving(-1) // when the end, if it is one, is written down
 	return s.received(s.ClientStream.RecvMsg(m))
@@ -167,14 +169,31 @@ func (s *clientStream) onFinish(err error) {
 // call, or in one that does not tell: by the end of its context or of its
 // connection, since nothing else ends it then. Its user learns of it from RecvMsg, if
 // ever.
+//
+// Where gRPC has finished for another reason (a limit below ours), the user may still
+// ask for the outcome, and an interceptor further in run the stream again. If neither
+// comes, what completes the call is its limit, or that its user cancels, and gRPC, which
+// has finished, will not tell of that.
 func (s *clientStream) endIfAbandoned() {
-	finish, seen := s.finish.Load(), s.call.seen.now()
-	if finish == nil || !seen.opened || seen.sending > 0 || seen.receiving > 0 {
+	finish := s.finish.Load()
+	if finish == nil {
 		return
 	}
-	conn := s.call.conn
-	if s.call.handout().Err() != nil || conn != nil && conn.GetState() == connectivity.Shutdown {
+	seen, h, conn := s.call.seen.now(), s.call.handout(), s.call.conn
+	switch {
+	case !seen.opened || seen.sending > 0 || seen.receiving > 0:
+	case h.Err() != nil || conn != nil && conn.GetState() == connectivity.Shutdown:
 		_ = s.end(*finish)
+	case !s.call.late().isGone() && !s.follows.Swap(true):
+		h.AfterFunc(func() { go s.endWithContext() }) // the timer must not wait for observers
+	}
+}
+
+// endWithContext is called when the call's context has ended after gRPC had finished.
+// If the stream was begun again meanwhile, gRPC tells of the end of that.
+func (s *clientStream) endWithContext() {
+	if s.call.seen.now().ended {
+		s.endIfAbandoned()
 	}
 }
 

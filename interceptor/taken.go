@@ -26,7 +26,9 @@ type message struct {
 // stream.
 func (s *sightings) noteEncoding() {
 	s.stream, s.encoded = true, true
-	s.inGRPC++
+	if s.unary {
+		s.inGRPC++ // a run of a stream has many messages, or none: see noteAttempt
+	}
 	s.twofold = s.twofold || s.inGRPC > 1
 }
 
