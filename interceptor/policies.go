@@ -113,9 +113,10 @@ func (p *policies) enter(name string) *target {
 	return t
 }
 
-// leave forgets the target if nobody needs it any more. mu is held.
+// leave forgets the target if nobody needs it any more. It may have left before, and
+// another one may stand under its name since. mu is held.
 func (p *policies) leave(t *target) {
-	if t.resolvers == 0 && len(t.waiting) == 0 {
+	if t.resolvers == 0 && len(t.waiting) == 0 && p.targets[t.name] == t {
 		delete(p.targets, t.name)
 	}
 }
@@ -157,6 +158,9 @@ func (p *policies) publish(t *target, policy *timeoutcfg.Policy, wrong string) (
 	p.enforce(t, true)
 	published, waiting := t.published, t.waiting
 	t.waiting = make(map[*openLimit]struct{})
+	for l := range waiting {
+		l.target = nil
+	}
 	p.mu.Unlock()
 	for l := range waiting {
 		l.decide(published)
@@ -186,12 +190,13 @@ func (p *policies) await(l *openLimit, name string) {
 	l.decide(published) // it came meanwhile
 }
 
-// forget ends the waiting of a call that is over.
+// forget ends the waiting of a call that is over. It may be called again.
 func (p *policies) forget(l *openLimit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l.target != nil {
-		delete(l.target.waiting, l)
-		p.leave(l.target)
+	if t := l.target; t != nil {
+		l.target = nil
+		delete(t.waiting, l)
+		p.leave(t)
 	}
 }

@@ -55,3 +55,39 @@ func TestTargetsAreForgotten(t *testing.T) {
 	}
 	t.Errorf("%d service configs are kept", kept())
 }
+
+// TestForgottenTwice: a call may be forgotten twice, or when its target is long gone.
+// What has the target's name by then stays.
+func TestForgottenTwice(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(p *policies, l *openLimit, of *target){
+		"it waited in vain": func(p *policies, l *openLimit, of *target) {
+			p.close(of)
+			p.forget(l)
+		},
+		"it had what it waited for": func(p *policies, l *openLimit, of *target) {
+			l.decided = true // there is no call in flight
+			p.publish(of, nil, "")
+			p.close(of)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			timeouts := New(nil)
+			p := &timeouts.policies
+			l := &openLimit{call: &call{timeouts: timeouts}}
+			old := p.open("bar")
+			p.await(l, "bar")
+			end(p, l, old)
+			if l.target != nil {
+				t.Error("the call keeps its target")
+			}
+			next := p.open("bar")
+			p.forget(l)
+			p.leave(old)
+			if p.targets["bar"] != next {
+				t.Error("the next target of that name is gone")
+			}
+		})
+	}
+}
