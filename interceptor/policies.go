@@ -74,13 +74,30 @@ func (p *policies) of(conn *grpc.ClientConn) (policy *timeoutcfg.Policy, undecid
 		return p.local.Load(), false
 	}
 	if t := p.find(conn); t != nil {
-		f := t.inForce.Load()
-		return f.policy, !f.published
+		return t.current()
 	}
-	// Either nobody wraps this target's resolver, or none is built yet: a channel builds
-	// it when it leaves idleness, a moment after it says so.
-	state := conn.GetState()
-	return p.local.Load(), state == connectivity.Idle || state == connectivity.Connecting
+	return p.unfound(conn, conn.GetState())
+}
+
+// unfound is of for a conn that had no target a moment ago and has that state now.
+// Either nobody wraps its target's resolver, or none was built yet: a channel builds it
+// when it leaves idleness, a moment after it says so. It may also have done that, and
+// all that follows, since it had none; that is seen by looking once more, after the
+// state.
+func (p *policies) unfound(conn *grpc.ClientConn, state connectivity.State) (policy *timeoutcfg.Policy, undecided bool) {
+	if state == connectivity.Idle || state == connectivity.Connecting {
+		return p.local.Load(), true
+	}
+	if t := p.find(conn); t != nil {
+		return t.current()
+	}
+	return p.local.Load(), false
+}
+
+// current is what of returns for a conn with that target.
+func (t *target) current() (policy *timeoutcfg.Policy, undecided bool) {
+	f := t.inForce.Load()
+	return f.policy, !f.published
 }
 
 // find returns conn's target; nil: it has no resolver that is wrapped.
