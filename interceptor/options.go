@@ -17,8 +17,11 @@ type observer func(context.Context, *TimeoutError)
 
 // WithLogger sends duetime's own log records to l: each expiry at debug level,
 // with the fields of [TimeoutError.LogValue], since the caller has the error and
-// decides what it is worth. Nil: silent. Default: slog.Default() at the time of
-// [New].
+// decides what it is worth. A publication that is refused (see [Timeouts.Resolver]) is
+// logged as a warning, on the goroutine of the resolver and when gRPC has the rest: a
+// handler may wait for the channel to connect, but it holds up that resolver, and where
+// that publishes while it is built, the channel's calls. Nil: silent. Default:
+// slog.Default() at the time of [New].
 func WithLogger(l *slog.Logger) Option {
 	return optionFunc(func(t *Timeouts) { t.logger = l })
 }
