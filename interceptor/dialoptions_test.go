@@ -37,16 +37,20 @@ func TestAuthority(t *testing.T) {
 // TestOwnDefaultServiceConfig: the program's own one stays in force unless its
 // policy holds something that gRPC reads.
 func TestOwnDefaultServiceConfig(t *testing.T) {
-	own := grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{}], "waitForReady": true}]}`)
+	own := grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{}], "waitForReady": true, "retryPolicy": {"maxAttempts": 3,
+		"initialBackoff": "0.1s", "maxBackoff": "1s", "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}]}`)
 	for name, tt := range map[string]struct {
 		policy string
 		kept   bool
 	}{
-		"no policy":          {"", true},
-		"timeouts alone":     {plainMode.brief(), true},
-		"an empty object":    {`{}`, true},
-		"something for gRPC": {`{"methodConfig": [{"name": [{}], "maxRequestMessageBytes": 1000}]}`, false},
-		"a balancing policy": {`{"loadBalancingConfig": [{"round_robin": {}}], "timeoutPolicy": {"defaultTimeout": "2s"}}`, false},
+		"no policy":                {"", true},
+		"timeouts alone":           {plainMode.brief(), true},
+		"an empty object":          {`{}`, true},
+		"a comment":                {`{"_comment": "ours", "timeoutPolicy": {"defaultTimeout": "2s"}}`, true},
+		"comments and timeouts":    {`{"methodConfig": [{"name": [{"service": "a.B", "x": 1}], "timeout": "1s", "comment": "x"}]}`, true},
+		"something for gRPC":       {`{"methodConfig": [{"name": [{}], "maxRequestMessageBytes": 1000}]}`, false},
+		"a balancing policy":       {`{"loadBalancingConfig": [{"round_robin": {}}], "timeoutPolicy": {"defaultTimeout": "2s"}}`, false},
+		"the same in another case": {`{"LOADBALANCINGPOLICY": "round_robin", "_comment": "ours"}`, false},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := mode{dialOptions: true}.rig(t, testserver.New(t, testserver.Bufconn, testserver.Echo),
@@ -54,9 +58,9 @@ func TestOwnDefaultServiceConfig(t *testing.T) {
 			if _, err := r.call(t.Context(), payload(1)); err != nil {
 				t.Fatal(err)
 			}
-			wait := r.cc.GetMethodConfig(testserver.UnaryCall).WaitForReady
-			if got := wait != nil && *wait; got != tt.kept {
-				t.Errorf("the program's own service config is in force: %v, want %v", got, tt.kept)
+			config := r.cc.GetMethodConfig(testserver.UnaryCall)
+			if wait := config.WaitForReady != nil && *config.WaitForReady; wait != tt.kept || (config.RetryPolicy != nil) != tt.kept {
+				t.Errorf("the program's own service config is in force: want %v, gRPC has %+v", tt.kept, config)
 			}
 		})
 	}

@@ -19,7 +19,7 @@ type openLimit struct {
 	deadline    time.Time
 	hasDeadline bool
 
-	target *target // where the call waits; guarded by policies.mu
+	target *target // in whose waiting the call is; nil: in none; guarded by policies.mu
 
 	mu      sync.Mutex // guards decided, and the call's limit until then
 	decided bool

@@ -17,10 +17,11 @@ type observer func(context.Context, *TimeoutError)
 
 // WithLogger sends duetime's own log records to l. Each expiry is one at debug level,
 // with the fields of [TimeoutError.LogValue], since the caller has the error and
-// decides what it is worth. Warnings are late answers ([WithLateResponses]), refused
-// publications ([Timeouts.Resolver]) and connections that cannot be watched
-// ([WithNetworkEvidence]); an error is a panic in a call whose caller has left. Nil:
-// silent. Default: slog.Default() at the time of [New].
+// decides what it is worth. Warnings are late answers ([WithLateResponses]), connections
+// that cannot be watched ([WithNetworkEvidence]), and publications that are refused
+// ([Timeouts.Resolver]): these on the goroutine of the resolver, which a slow handler
+// holds up, when gRPC has the rest. An error is a panic in a call whose caller has left.
+// Nil: silent. Default: slog.Default() at the time of [New].
 func WithLogger(l *slog.Logger) Option {
 	return optionFunc(func(t *Timeouts) { t.logger = l })
 }

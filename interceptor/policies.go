@@ -74,13 +74,30 @@ func (p *policies) of(conn *grpc.ClientConn) (policy *timeoutcfg.Policy, undecid
 		return p.local.Load(), false
 	}
 	if t := p.find(conn); t != nil {
-		f := t.inForce.Load()
-		return f.policy, !f.published
+		return t.current()
 	}
-	// Either nobody wraps this target's resolver, or none is built yet: a channel builds
-	// it when it leaves idleness, a moment after it says so.
-	state := conn.GetState()
-	return p.local.Load(), state == connectivity.Idle || state == connectivity.Connecting
+	return p.unfound(conn, conn.GetState())
+}
+
+// unfound is of for a conn that had no target a moment ago and has that state now.
+// Either nobody wraps its target's resolver, or none was built yet: a channel builds it
+// when it leaves idleness, a moment after it says so. It may also have done that, and
+// all that follows, since it had none; that is seen by looking once more, after the
+// state.
+func (p *policies) unfound(conn *grpc.ClientConn, state connectivity.State) (policy *timeoutcfg.Policy, undecided bool) {
+	if state == connectivity.Idle || state == connectivity.Connecting {
+		return p.local.Load(), true
+	}
+	if t := p.find(conn); t != nil {
+		return t.current()
+	}
+	return p.local.Load(), false
+}
+
+// current is what of returns for a conn with that target.
+func (t *target) current() (policy *timeoutcfg.Policy, undecided bool) {
+	f := t.inForce.Load()
+	return f.policy, !f.published
 }
 
 // find returns conn's target; nil: it has no resolver that is wrapped.
@@ -113,9 +130,10 @@ func (p *policies) enter(name string) *target {
 	return t
 }
 
-// leave forgets the target if nobody needs it any more. mu is held.
+// leave forgets the target if nobody needs it any more. It may have left before, and
+// another one may stand under its name since. mu is held.
 func (p *policies) leave(t *target) {
-	if t.resolvers == 0 && len(t.waiting) == 0 {
+	if t.resolvers == 0 && len(t.waiting) == 0 && p.targets[t.name] == t {
 		delete(p.targets, t.name)
 	}
 }
@@ -157,6 +175,9 @@ func (p *policies) publish(t *target, policy *timeoutcfg.Policy, wrong string) (
 	p.enforce(t, true)
 	published, waiting := t.published, t.waiting
 	t.waiting = make(map[*openLimit]struct{})
+	for l := range waiting {
+		l.target = nil
+	}
 	p.mu.Unlock()
 	for l := range waiting {
 		l.decide(published)
@@ -186,12 +207,13 @@ func (p *policies) await(l *openLimit, name string) {
 	l.decide(published) // it came meanwhile
 }
 
-// forget ends the waiting of a call that is over.
+// forget ends the waiting of a call that is over. It may be called again.
 func (p *policies) forget(l *openLimit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l.target != nil {
-		delete(l.target.waiting, l)
-		p.leave(l.target)
+	if t := l.target; t != nil {
+		l.target = nil
+		delete(t.waiting, l)
+		p.leave(t)
 	}
 }

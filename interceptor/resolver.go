@@ -159,12 +159,23 @@ func (c *publishingConn) ParseServiceConfig(serviceConfigJSON string) *serviceco
 // UpdateState publishes the state: its timeouts first, so that the calls which gRPC
 // lets go on thereupon have their limits.
 func (c *publishingConn) UpdateState(s resolver.State) error {
+	refused, err := c.update(s)
+	if l := c.timeouts.logger; refused != "" && l != nil {
+		// The handler is the program's: it may wait for the channel, or make a call over it.
+		l.Warn("published timeouts refused; the last good ones stay", "target", c.target.name, "err", refused)
+	}
+	return err
+}
+
+// update is UpdateState without a word. refused is what is to be said: what is wrong
+// with the publication; empty: nothing, or it was said before.
+func (c *publishingConn) update(s resolver.State) (refused string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closed {
-		s.ServiceConfig = c.publish(s.ServiceConfig)
+		s.ServiceConfig, refused = c.publish(s.ServiceConfig)
 	}
-	return c.ClientConn.UpdateState(s)
+	return refused, c.ClientConn.UpdateState(s)
 }
 
 // NewAddress is UpdateState without a new service config.
@@ -179,11 +190,12 @@ func (c *publishingConn) NewAddress(addresses []resolver.Address) {
 	c.ClientConn.NewAddress(addresses)
 }
 
-// publish obeys a publication and returns what gRPC is to get of it. c.mu is held.
-func (c *publishingConn) publish(published *serviceconfig.ParseResult) *serviceconfig.ParseResult {
+// publish obeys a publication and returns what gRPC is to get of it, and refused as
+// update does. c.mu is held.
+func (c *publishingConn) publish(published *serviceconfig.ParseResult) (rest *serviceconfig.ParseResult, refused string) {
 	if c.ignored {
 		c.timeouts.policies.publish(c.target, nil, "")
-		return published
+		return published, ""
 	}
 	p := c.timeouts.publications.recall(published)
 	wrong := ""
@@ -193,15 +205,14 @@ func (c *publishingConn) publish(published *serviceconfig.ParseResult) *servicec
 	case p.err != nil:
 		wrong = p.err.Error()
 	}
-	news := c.timeouts.policies.publish(c.target, p.policy, wrong)
-	if wrong != "" && news {
+	if news := c.timeouts.policies.publish(c.target, p.policy, wrong); news {
+		refused = wrong
+	}
+	if refused != "" {
 		c.timeouts.refused.Add(1)
-		if l := c.timeouts.logger; l != nil {
-			l.Warn("published timeouts refused; the last good ones stay", "target", c.target.name, "err", wrong)
-		}
 	}
 	if published == nil || published.Err == nil {
 		c.good = p.withoutTimeouts(published)
 	}
-	return c.good
+	return c.good, refused
 }

@@ -31,12 +31,14 @@ type published struct {
 const publishedTarget = "manual:///bar"
 
 // publishing returns a client of s under a policy, in virtual time.
-func publishing(t *testing.T, s peer, policy string) *published {
+func publishing(t *testing.T, s peer, policy string, opts ...interceptor.Option) *published {
 	t.Helper()
 	p := &published{manual: manual.NewBuilderWithScheme("manual"), log: new(strings.Builder)}
 	p.rig = &rig{tb: t, mode: plainMode, observed: &ledger{}}
-	p.timeouts = interceptor.New(parse(t, policy), interceptor.WithObserver(p.observed.observe),
-		interceptor.WithLogger(slog.New(slog.NewTextHandler(p.log, nil))))
+	p.timeouts = interceptor.New(parse(t, policy), append([]interceptor.Option{
+		interceptor.WithObserver(p.observed.observe),
+		interceptor.WithLogger(slog.New(slog.NewTextHandler(p.log, nil))),
+	}, opts...)...)
 	p.dial = func(extra ...grpc.DialOption) *grpc.ClientConn {
 		opts := append([]grpc.DialOption{
 			grpc.WithContextDialer(s.DialContext),

@@ -36,7 +36,7 @@ type decoder struct {
 	places placeTable
 
 	cuts  []span    // what gRPC must not see
-	rest  bool      // there is something for gRPC besides names and timeouts
+	rest  bool      // there is something that gRPC reads besides names and timeouts
 	notes []Finding // legal, but hardly meant
 }
 

@@ -1,6 +1,7 @@
 package timeoutcfg
 
 import (
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -14,6 +15,25 @@ var nativeFieldTable = map[protoreflect.FullName]bool{
 	"duetime.v1.MethodTimeout.timeout": true,
 	"duetime.v1.MethodName.service":    true,
 	"duetime.v1.MethodName.method":     true,
+}
+
+// grpcKeyTable holds the other keys that gRPC-Go reads, by the kind of object: "" for
+// the service config itself. They are the fields of jsonSC and jsonMC in gRPC-Go's
+// service_config.go; a test holds the table to what gRPC-Go does.
+var grpcKeyTable = map[protoreflect.FullName][]string{
+	"":                         {"loadBalancingPolicy", "loadBalancingConfig", "retryThrottling", "healthCheckConfig"},
+	"duetime.v1.MethodTimeout": {"waitForReady", "maxRequestMessageBytes", "maxResponseMessageBytes", "retryPolicy"},
+}
+
+// readByGRPC reports whether gRPC-Go reads a key of the object for m, which is not one
+// that we read. It reads keys in any case.
+func readByGRPC(key string, m proto.Message) bool {
+	var kind protoreflect.FullName
+	if m != nil {
+		kind = m.ProtoReflect().Descriptor().FullName()
+	}
+
+	return slices.ContainsFunc(grpcKeyTable[kind], func(read string) bool { return strings.EqualFold(key, read) })
 }
 
 // keysOf names a kind of object.
@@ -82,7 +102,7 @@ func (d *decoder) unknown(key string, offset int, o *object, at *path) {
 			"write "+quote(meant))
 		d.broken.add(at.member(meant))
 	case o.mode == lenient:
-		d.rest = true
+		d.rest = d.rest || readByGRPC(key, o.m)
 
 		if note := strayKey(key, meant, fields); note != "" {
 			d.notes = append(d.notes, Finding{Path: at.member(key).String(), Kind: Useless, Message: note})

@@ -163,6 +163,7 @@ func TestMergeServiceConfig(t *testing.T) {
 	roundRobin := mustParse(t, `{"loadBalancingConfig": [{"round_robin": {}}]}`)
 	pickFirst := mustParse(t, `{"loadBalancingConfig": [{"pick_first": {}}]}`)
 	timeouts := mustParse(t, `{"methodConfig": [{"name": [{}], "timeout": "3s"}]}`)
+	comments := mustParse(t, `{"_comment": "ours", "methodConfig": [{"name": [{}], "timeout": "3s", "comment": "x"}]}`)
 
 	for _, c := range []struct {
 		why                    string
@@ -172,6 +173,9 @@ func TestMergeServiceConfig(t *testing.T) {
 		{"local only", roundRobin, timeouts, roundRobin},
 		{"published only", timeouts, pickFirst, pickFirst},
 		{"neither", timeouts, timeouts, nil},
+		{"a local comment", comments, pickFirst, pickFirst},
+		{"a published comment", roundRobin, comments, roundRobin},
+		{"comments only", comments, comments, nil},
 		{"nil local", nil, pickFirst, pickFirst},
 		{"nil published", roundRobin, nil, roundRobin},
 	} {

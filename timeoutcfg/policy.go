@@ -86,8 +86,10 @@ func (p *Policy) Default() (d time.Duration, written bool) {
 // is left with only a name included: in gRPC the entry of a method hides the
 // entry of its service.
 //
-// It returns "{}" when nothing is left that could tell gRPC anything, and for
-// policies from [FromProto]. Of a policy from [Merge] it is the local service
+// It returns "{}" when no key is left that gRPC-Go reads besides the names of
+// methodConfig, be there comments or keys for others, and for policies from
+// [FromProto]: a default service config with nothing in it would still replace
+// the program's own. Of a policy from [Merge] it is the local service
 // config, or the published one where the local one is "{}".
 func (p *Policy) ServiceConfig() string {
 	if p == nil || p.grpcJSON == "" {

@@ -1,6 +1,8 @@
 package timeoutcfg_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,6 +22,22 @@ func TestServiceConfig(t *testing.T) {
 		{"only timeouts", `{"methodConfig": [{"name": [{"service": "a.B"}], "timeout": "1s"}]}`, `{}`},
 		{"an entry without anything", `{"methodConfig": [{}, {"timeout": "1s"}]}`, `{}`},
 		{"nulls", `{"methodConfig": null, "timeoutPolicy": null}`, `{}`},
+		{"a comment", `{"_comment": "ours", "timeoutPolicy": {"defaultTimeout": "3s"}}`, `{}`},
+		{
+			"comments everywhere",
+			`{"methodConfig": [{"name": [{"service": "a.B", "x": 1}], "timeout": "1s", "comment": "x"}, {"hedgingPolicy": {}}], "x": {"waitForReady": true}}`,
+			`{}`,
+		},
+		{
+			"keys in the wrong place",
+			`{"waitForReady": true, "methodConfig": [{"name": [{"service": "a.B", "retryPolicy": {}}], "loadBalancingPolicy": "round_robin"}]}`,
+			`{}`,
+		},
+		{
+			"comments beside what gRPC reads",
+			`{"_comment": "ours", "timeoutPolicy": {}, "methodConfig": [{"comment": "x", "timeout": "1s"}], "LoadBalancingPolicy": "round_robin"}`,
+			`{"_comment": "ours", "methodConfig": [{"comment": "x"}], "LoadBalancingPolicy": "round_robin"}`,
+		},
 		{
 			"other keys stay as they are",
 			" {\"loadBalancingConfig\" : [ {\"round_robin\":{}} ],\n \"x\": 1.50, \"x\": \"\\u00e4\"} ",
@@ -105,6 +123,51 @@ func TestServiceConfig(t *testing.T) {
 	}
 }
 
+// TestKeysThatGRPCReads: ServiceConfig holds something for just the keys that gRPC-Go
+// reads. Some others are read in other languages: one that gRPC-Go begins to read must
+// come into our table, or what it says would be lost.
+func TestKeysThatGRPCReads(t *testing.T) {
+	t.Parallel()
+
+	parse := grpcParser(t)
+
+	for _, c := range []struct {
+		within string
+		read   []string
+		unread []string
+	}{
+		{
+			`{%q: [3]}`,
+			[]string{"loadBalancingPolicy", "loadBalancingConfig", "retryThrottling", "healthCheckConfig", "LOADBALANCINGPOLICY", "healthcheckconfig"},
+			[]string{"connectionScaling", "retryPolicy", "waitForReady", "load_balancing_policy", "_comment", ""},
+		},
+		{
+			`{"methodConfig": [{"name": [{}], %q: [3]}]}`,
+			[]string{"waitForReady", "maxRequestMessageBytes", "maxResponseMessageBytes", "retryPolicy", "WAITFORREADY", "maxReſponseMeſſageByteſ"},
+			[]string{"hedgingPolicy", "connectionScaling", "retryThrottling", "wait_for_ready", "comment", ""},
+		},
+		{`{"methodConfig": [{"name": [{%q: [3]}]}]}`, nil, []string{"comment", "waitForReady", "loadBalancingPolicy", ""}},
+	} {
+		for i, key := range slices.Concat(c.read, c.unread) {
+			config, read := fmt.Sprintf(c.within, key), i < len(c.read)
+
+			// No key that gRPC-Go reads takes a list of a number.
+			if got := parse(config).Err != nil; got != read {
+				t.Errorf("%s: gRPC-Go reads it: %v, want %v", config, got, read)
+			}
+
+			want := "{}"
+			if read {
+				want = config
+			}
+
+			if got := mustParse(t, config).ServiceConfig(); got != want {
+				t.Errorf("ServiceConfig = %s, want %s", got, want)
+			}
+		}
+	}
+}
+
 // TestNativeTimeoutsAreReadAlike: gRPC-Go and duetime read the same timeouts in
 // gRPC's own methodConfig.
 func TestNativeTimeoutsAreReadAlike(t *testing.T) {
@@ -148,7 +211,7 @@ func nativeTimeouts(p *timeoutcfg.Policy) map[string]time.Duration {
 func TestTheTextIsNotKept(t *testing.T) {
 	t.Parallel()
 
-	text := []byte(`{"a": 1, "methodConfig": [{"name": [{"service": "a.B", "method": "M"}], "timeout": "3s"}]}`)
+	text := []byte(`{"loadBalancingPolicy": "x", "methodConfig": [{"name": [{"service": "a.B", "method": "M"}], "timeout": "3s"}]}`)
 
 	p, err := timeoutcfg.Parse(text)
 	if err != nil {
@@ -162,7 +225,7 @@ func TestTheTextIsNotKept(t *testing.T) {
 		t.Errorf("Resolve = %v, want %v", got, want)
 	}
 
-	if got, want := p.ServiceConfig(), `{"a": 1, "methodConfig": [{"name": [{"service": "a.B", "method": "M"}]}]}`; got != want {
+	if got, want := p.ServiceConfig(), `{"loadBalancingPolicy": "x", "methodConfig": [{"name": [{"service": "a.B", "method": "M"}]}]}`; got != want {
 		t.Errorf("ServiceConfig = %s, want %s", got, want)
 	}
 }
