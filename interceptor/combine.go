@@ -17,7 +17,7 @@ func Then[T, U any](f *Future[T], fn func(T) (U, error)) *Future[U] {
 	if fn == nil {
 		panic("interceptor: Then with a nil function; use the future itself")
 	}
-	then := newFuture[U](f.cancellations())
+	then := newFuture[U](f.ownCancellation())
 	f.follow(&dependent{run: func() {
 		if f.err != nil {
 			var zero U
@@ -35,7 +35,7 @@ func Then[T, U any](f *Future[T], fn func(T) (U, error)) *Future[U] {
 // fs.
 func All[T any](fs ...*Future[T]) *Future[[]T] {
 	fs = slices.Clone(fs) // the caller may use its slice for other futures
-	all := newFuture[[]T](cancellationsOf(fs))
+	all := newFuture[[]T](cancellationOf(fs))
 	conclude := func() {
 		values := make([]T, len(fs))
 		for i, f := range fs {
@@ -70,7 +70,7 @@ var errAnyOfNone = status.Error(codes.InvalidArgument, "Any of no futures: there
 // on after the first success; Cancel on the result cancels fs.
 func Any[T any](fs ...*Future[T]) *Future[T] {
 	fs = slices.Clone(fs) // the caller may use its slice for other futures
-	first := newFuture[T](cancellationsOf(fs))
+	first := newFuture[T](cancellationOf(fs))
 	fail := func() {
 		errs := make([]error, len(fs))
 		for i, f := range fs {

@@ -58,7 +58,7 @@ func TestAnyLeaves(t *testing.T) {
 	if n := waitingFor(long); n != 1 || undecided.isDone() {
 		t.Errorf("%d wait, and done is %v", n, undecided.isDone())
 	}
-	if n := len(last.cancellations()); n != 1 {
+	if n := len(last.ownCancellation().of); n != 1 {
 		t.Errorf("%d calls are to be cancelled, want the one that goes on", n)
 	}
 	long.Cancel()

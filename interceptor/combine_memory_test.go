@@ -149,3 +149,33 @@ func TestCancelOfADoneFuture(t *testing.T) {
 		})
 	}
 }
+
+// TestFold: futures that are combined one by one, while none is done, cost what they do
+// alone, however many there are. To cancel the last ends all.
+func TestFold(t *testing.T) { //nolint:paralleltest // it measures what all goroutines allocate
+	const n = 2000
+	calls, ends := make([]*interceptor.Future[*held], n), make([]<-chan struct{}, n)
+	for i := range calls {
+		calls[i], ends[i] = endless(t)
+	}
+	allocated := func() uint64 {
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		return s.TotalAlloc
+	}
+	before := allocated()
+	fold := calls[0]
+	for _, f := range calls[1:] {
+		fold = interceptor.Any(fold, f)
+	}
+	if each := (allocated() - before) / n; each > 4<<10 { // some 0.5 KB
+		t.Errorf("%d bytes a future", each)
+	}
+	fold.Cancel()
+	for _, end := range ends {
+		<-end
+	}
+	if _, err := fold.Get(t.Context()); err == nil {
+		t.Error("a call that was cancelled has succeeded")
+	}
+}

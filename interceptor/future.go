@@ -27,18 +27,18 @@ type Future[T any] struct {
 	value T
 	err   error
 
-	completed atomic.Bool // set with mu held
-	mu        sync.Mutex
-	calls     []*cancellation // guarded by mu; of the calls that Cancel ends; the slice is not written to
-	done      chan struct{}   // guarded by mu; closed at completion; nil until somebody asks for it
-	followers dependents      // guarded by mu; run at completion, none after that
+	completed    atomic.Bool // set with mu held
+	mu           sync.Mutex
+	cancellation *cancellation // guarded by mu
+	done         chan struct{} // guarded by mu; closed at completion; nil until somebody asks for it
+	followers    dependents    // guarded by mu; run at completion, none after that
 }
 
 // errNoResult is the error of a future whose function did not return.
 var errNoResult = status.Error(codes.Internal, "the function behind the future panicked or ended its goroutine, so there is no result")
 
-func newFuture[T any](calls []*cancellation) *Future[T] {
-	return &Future[T]{start: time.Now(), calls: calls}
+func newFuture[T any](c *cancellation) *Future[T] {
+	return &Future[T]{start: time.Now(), cancellation: c}
 }
 
 // Async begins rpc, a method of a generated client, on a goroutine of its own and
@@ -63,18 +63,13 @@ func Async[Req, Resp any](
 	if rpc == nil {
 		panic("interceptor: Async of a nil rpc; give a method such as client.SayHello")
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	own := &struct { // one allocation, which does not hold the future
-		cancellation
-
-		list [1]*cancellation
-	}{cancellation: cancellation{end: cancel}}
-	own.list[0] = &own.cancellation
+	ctx, cancel := context.WithCancel(ctx) //nolint:gosec // letGo calls it
+	own := &cancellation{end: cancel}
 	f := &struct { // one allocation
 		Future[*Resp]
 
 		ofFuture asyncCall
-	}{Future: Future[*Resp]{start: time.Now(), calls: own.list[:]}}
+	}{Future: Future[*Resp]{start: time.Now(), cancellation: own}}
 	f.call = &f.ofFuture
 	opts = append(slices.Clip(opts), asyncCallOption{call: f.call})
 	go f.run(func() (*Resp, error) {
@@ -109,7 +104,7 @@ func (f *Future[T]) complete(value T, err error) {
 	f.completed.Store(true)
 	followers := f.followers
 	f.followers = dependents{}
-	f.calls = unended(f.calls)
+	f.cancellation = f.cancellation.rest()
 	if f.done != nil {
 		close(f.done)
 	}
@@ -138,11 +133,10 @@ func (f *Future[T]) unfollow(d *dependent) {
 	}
 }
 
-// cancellations returns what Cancel does.
-func (f *Future[T]) cancellations() []*cancellation {
+func (f *Future[T]) ownCancellation() *cancellation {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.calls
+	return f.cancellation
 }
 
 // Done returns a channel that is closed when the result is there.
@@ -227,9 +221,7 @@ func (f *Future[T]) waiterError(allowed time.Duration, cause error) *TimeoutErro
 // there already. On a combined future it cancels the sources. It may be called any
 // number of times.
 func (f *Future[T]) Cancel() {
-	for _, c := range f.cancellations() {
-		c.cancel()
-	}
+	f.ownCancellation().cancel()
 }
 
 // OnComplete calls fn with the result, on a goroutine of its own, once: when the
