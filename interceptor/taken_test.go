@@ -44,12 +44,18 @@ func attempted(t *testing.T, text string) (*call, transport) {
 	c := bareCall()
 	c.seen.unary, c.seen.retained = true, true
 	attempt(t, c)
+	return c, encode(t, c, text)
+}
+
+// encode encodes another message of c, to which SendMsg takes a reference of its own.
+func encode(t *testing.T, c *call, text string) transport {
+	t.Helper()
 	message, err := (*codecWitness)(c.handout()).Marshal(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	message.Ref() // for a retry
-	return c, transport{message}
+	message.Ref()
+	return transport{message}
 }
 
 // bareCall returns a call that is in no table.
@@ -195,19 +201,10 @@ func TestRetryIsNotSentUntilItIs(t *testing.T) {
 func TestAbandonedAttempt(t *testing.T) {
 	t.Parallel()
 	c := bareCall()
-	encode := func() transport {
-		t.Helper()
-		message, err := (*codecWitness)(c.handout()).Marshal("message")
-		if err != nil {
-			t.Fatal(err)
-		}
-		message.Ref() // for a retry
-		return transport{message}
-	}
 	attempt(t, c)
-	abandoned := encode()
+	abandoned := encode(t, c, "message")
 	attempt(t, c)
-	tr := encode()
+	tr := encode(t, c, "message")
 	tr.send()
 	if c.wasSent() {
 		t.Fatal("the abandoned message does not count: the test is wrong")
@@ -227,18 +224,9 @@ func TestMessageThatIsNeverGivenBack(t *testing.T) {
 	for _, text := range []string{"message", ""} {
 		c := bareCall()
 		c.seen.retained = true
-		encode := func() transport {
-			t.Helper()
-			message, err := (*codecWitness)(c.handout()).Marshal(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			message.Ref() // for a retry
-			return transport{message}
-		}
 		attempt(t, c)
 		c.seen.noteOpened()
-		forgotten := encode()
+		forgotten := encode(t, c, text)
 		forgotten.queue()
 		forgotten.message.Free() // SendMsg returns
 		forgotten.message.Free() // the retry buffer is given up
@@ -247,7 +235,7 @@ func TestMessageThatIsNeverGivenBack(t *testing.T) {
 		if seen := c.seen.now(); c.wasSent() || seen.stream {
 			t.Errorf("%q: the next run waits for a stream, and %+v", text, seen)
 		}
-		tr := encode()
+		tr := encode(t, c, text)
 		tr.send()
 		tr.message.Free() // SendMsg returns
 		if !c.wasSent() {
@@ -261,20 +249,11 @@ func TestMessageThatIsNeverGivenBack(t *testing.T) {
 func TestGivenBackIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	c := bareCall()
-	encode := func() transport {
-		t.Helper()
-		message, err := (*codecWitness)(c.handout()).Marshal("message")
-		if err != nil {
-			t.Fatal(err)
-		}
-		message.Ref() // SendMsg's
-		return transport{message}
-	}
 	attempt(t, c)
 	for _, order := range [][]int{{0}, {0}, {0, 1, 2}, {2, 0, 1}, {0, 2, 1}} {
 		sent := make([]transport, len(order))
 		for i := range sent {
-			sent[i] = encode()
+			sent[i] = encode(t, c, "message")
 			sent[i].send()
 			sent[i].message.Free() // SendMsg returns
 		}
@@ -283,7 +262,7 @@ func TestGivenBackIsNotSentAgain(t *testing.T) {
 		}
 	}
 	attempt(t, c)
-	tr := encode()
+	tr := encode(t, c, "message")
 	if c.wasSent() {
 		t.Error("the message of the second attempt counts as sent")
 	}
@@ -307,13 +286,10 @@ func TestTries(t *testing.T) {
 	count(1)
 	attempt(t, c) // in the place of one that got no stream
 	count(1)
-	message, err := (*codecWitness)(c.handout()).Marshal("message")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := encode(t, c, "message")
 	attempt(t, c)
 	count(2)
-	message.Ref() // the second has a stream as well
+	tr.queue() // the second has a stream as well
 	attempt(t, c)
 	count(3)
 	(*finishWitness)(c.handout()).onFinish(nil)
