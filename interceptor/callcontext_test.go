@@ -158,7 +158,7 @@ func TestCallContextPrinted(t *testing.T) {
 				inside = ctx //nolint:fatcontext // it is only looked at
 				printed("before")
 			})
-			if _, err := r.call(parent, payload(1)); err != nil {
+			if _, err := r.call(parent, payload(1), interceptor.WithTimeout(time.Minute)); err != nil {
 				t.Fatal(err)
 			}
 			printed("after")
