@@ -1,6 +1,9 @@
 package interceptor
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // cancellation is what Cancel does on a future: it ends one call of Async's, or what the
 // cancellations of the sources do. A combined future has it and not its sources: what is
@@ -60,7 +63,7 @@ func (c *cancellation) unended() []*cancellation {
 	}
 	var left []*cancellation
 	known := make(map[*cancellation]struct{})
-	for next = append([]*cancellation(nil), next...); len(next) > 0; {
+	for next = slices.Clone(next); len(next) > 0; {
 		last := len(next) - 1
 		c, next = next[last], next[:last]
 		if _, again := known[c]; again {

@@ -18,10 +18,9 @@
 // the request; call credentials around the call's credentials, which learn of each
 // attempt and its addresses; a target for the trailer; and a function for the end. What
 // the caller gave keeps its meaning. The verdict is a pure function of what they have
-// seen by the time the limit passed, and no code or text of gRPC's error puts a call on
-// the client's side or the server's, with one exception that the message admits
-// ("evidence: gRPC's text"). Where gRPC may retry, and a trailer has come, its text can
-// speak against a backoff: it names then what the server's end of the call was.
+// seen by the time the limit passed, and not of the code or text of gRPC's error, with
+// two exceptions: one that the message admits ("evidence: gRPC's text"), and where gRPC
+// may retry and a trailer has come, its text can rule out that the call was in a backoff.
 //
 // # In a chain
 //
@@ -29,9 +28,9 @@
 // each with its own limit; inside of ours, all its attempts share one limit. The
 // deadline travels to the server in either case. Where the caller's deadline is the
 // limit, the error does not come back before the caller's context has ended too, so
-// that whoever asks it about the time left finds none (half a second is allowed for
-// that; a context that does not keep the deadline it tells does not end). The page docs/composing.md of
-// the repository goes through what else stands in chains.
+// that whoever asks it about the time left finds none (a context that does not keep the
+// deadline it tells is waited for half a second). The page docs/composing.md of the
+// repository goes through what else stands in chains.
 //
 // # Futures
 //

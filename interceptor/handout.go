@@ -29,7 +29,7 @@ type handout struct {
 	outcome  atomic.Pointer[outcome] // nil until the end
 
 	mu    sync.Mutex
-	first func() // guarded by mu; to be run at the end, as most calls have one that is; nil: none is
+	first func() // guarded by mu; the first to be run at the end; most calls have one and no more; nil: none
 	call  *call  // guarded by mu; nil once the call is over, which is after its end
 
 	// In place of slices, which would take an object each: the first message where it
