@@ -32,6 +32,7 @@ type call struct {
 	onParentEnded func() // parentEnded
 	method        string
 	word          word // the policy's on that method
+	clock         clock
 
 	// expiry is what was known when the time was up. It is written by whoever
 	// expires the call, before the context ends, and read after that.
@@ -42,6 +43,9 @@ type call struct {
 	// one who calls complete first.
 	completed bool
 	early     *TimeoutError
+
+	// parted tells that the end parted the call from its handout. Written as completed is.
+	parted bool
 }
 
 // handout is the call's; nil: the call is idle.
@@ -74,7 +78,7 @@ func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.
 	c.typ = typ
 	set(&c.timeouts, t)
 	set(&c.conn, conn)
-	c.seen.start = time.Now()
+	c.seen.start = c.clock.now()
 	c.inFlight.Call, c.seen.mu = h, &h.mu
 	deadline, hasDeadline := ctx.Deadline()
 	c.decide(&c.limit, policy, o.limit, deadline, hasDeadline)
@@ -152,7 +156,9 @@ func (c *call) complete(err error) bool {
 		if c.timeouts.network != nil {
 			c.seen.noteEnd()
 		}
-		c.handout().end(context.Canceled, nil)
+		// Of a unary call nothing more is to be seen.
+		c.parted = c.seen.unary && c.late() == nil
+		c.handout().endAs(&canceled, c.parted)
 		return true
 	}
 	// Whoever was first ends the context when all is written down.
@@ -228,7 +234,9 @@ func (c *call) untie() {
 // anybody may hold: its tie to the caller's context is undone, and it did not wait for
 // a publication.
 func (c *call) retire() {
-	c.handout().retire()
+	if !c.parted {
+		c.handout().part()
+	}
 	c.timeouts.idle.put(c)
 }
 

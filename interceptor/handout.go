@@ -129,9 +129,9 @@ func (h *handout) optionsAmong(opts []grpc.CallOption, o *callOptions, onFinish 
 	))
 }
 
-// retire parts the handout from its call: nothing that anybody does with it from
+// part parts the handout from its call: nothing that anybody does with it from
 // here on reaches the call.
-func (h *handout) retire() {
+func (h *handout) part() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.call = nil

@@ -28,7 +28,7 @@ func (i *idleCalls) put(c *call) {
 
 // reset forgets all that newCall does not write anyway.
 func (c *call) reset() {
-	c.inFlight.Call, c.completed = nil, false
+	c.inFlight.Call, c.completed, c.parted = nil, false, false
 	set(&c.followers, nil)
 	set(&c.expiry, nil)
 	set(&c.early, nil)

@@ -20,6 +20,7 @@ func TestNextCallKnowsNothing(t *testing.T) {
 		"onParentEnded": true, // the object's own
 		"method":        true, // newCall looks whether it is another
 		"word":          true, // of a policy, not of a call
+		"clock":         true, // of no call
 	}
 	c := new(call)
 	fill(t, reflect.ValueOf(c).Elem())
