@@ -39,6 +39,10 @@ type handout struct {
 	buffers  [3]mem.Buffer
 	options  [ourOptions + 1]grpc.CallOption
 
+	// Two of the options: see inPlace.
+	codecOption       grpc.ForceCodecV2CallOption
+	credentialsOption grpc.PerRPCCredsCallOption
+
 	// trailer is for gRPC to write and for the finishWitness to read, and nobody else.
 	trailer metadata.MD
 }
@@ -113,10 +117,12 @@ func (h *handout) optionsAmong(opts []grpc.CallOption, o *callOptions, onFinish 
 	}
 	for i := range len(opts) + 1 {
 		if i == o.codecEnd && h.rare.hasCodec() {
-			all = append(all, grpc.ForceCodecV2CallOption{CodecV2: (*codecWitness)(h)})
+			h.codecOption.CodecV2 = (*codecWitness)(h)
+			all = append(all, inPlace(aCodec, &h.codecOption))
 		}
 		if i == o.credsEnd {
-			all = append(all, grpc.PerRPCCredsCallOption{Creds: (*credentialsWitness)(h)})
+			h.credentialsOption.Creds = (*credentialsWitness)(h)
+			all = append(all, inPlace(aCredentials, &h.credentialsOption))
 		}
 		if i < len(opts) {
 			all = append(all, opts[i])
