@@ -17,6 +17,7 @@ import (
 // of its request. Nobody else gets hold of it (see handout), so that the next unary
 // call can have it when this one is over.
 type call struct {
+	seen     sightings // at the beginning, where lines of the cache begin
 	inFlight futuremap.Entry[*handout]
 
 	id       int64
@@ -24,7 +25,6 @@ type call struct {
 	typ      interceptors.GRPCType
 	conn     *grpc.ClientConn // nil for an in-process channel
 	limit    limit            // guarded by an openLimit where there is one, until it is settled
-	seen     sightings
 
 	followers *follower // of the handout's end, beside its first; guarded by its mu
 

@@ -17,7 +17,19 @@ import (
 // sightings is what the witnesses have seen of one call. They speak on many
 // goroutines (the caller's, the transport's writer, a hedging interceptor's), also
 // after the call.
+//
+// What is seen of a message that is being written comes first and side by side, as in
+// facts: the transport's writer is on another processor as a rule, and each line of the
+// cache that it takes from the caller's, and back, takes time. With the fields by their
+// meaning a round trip takes 0.5 % longer.
 type sightings struct {
+	exchange *wire.Exchange // the last attempt's, where its connection is watched; guarded by mu
+	start    time.Time      // the call's. Set before the call begins
+	sent     moment         // when untaken last became zero; guarded by mu
+	takenAt  moment         // when a message of the last attempt was last taken; guarded by mu
+	inline   message        // the first message; guarded by mu
+	facts                   // guarded by mu
+
 	// retained says that gRPC keeps a reference to the request for retries once it
 	// is handed over. Set before the call begins.
 	retained bool
@@ -26,23 +38,17 @@ type sightings struct {
 	// interceptor further in has begun the call again. Set before the call begins.
 	unary bool
 
-	start time.Time // the call's. Set before the call begins
-
-	mu *sync.Mutex // the handout's; guards all below
-	facts
-	sent          moment         // when untaken last became zero
-	takenAt       moment         // when a message of the last attempt was last taken
-	deadline      time.Time      // of the last attempt's context; zero: none
-	local, remote net.Addr       // of the last attempt
-	inline        message        // the first message
-	messages      []*message     // the others that gRPC holds and may send (again), which are live
-	last          *message       // the message encoded last; inline before there is one
-	exchange      *wire.Exchange // the last attempt's, where its connection is watched
-	over          bool           // the call is: there is no more exchange
+	mu            *sync.Mutex // the handout's; guards all below, and what says so above
+	over          bool        // the call is: there is no more exchange
+	deadline      time.Time   // of the last attempt's context; zero: none
+	local, remote net.Addr    // of the last attempt
+	messages      []*message  // the others than inline that gRPC holds and may send (again), which are live
+	last          *message    // the message encoded last; inline before there is one
 }
 
 // facts is what the witnesses have seen that is neither a time nor from elsewhere.
 type facts struct {
+	untaken    int  // messages of the last attempt whose last byte was not taken
 	attempts   int  // begun on a connection
 	tries           // the same as gRPC's retry policy counts them
 	stream     bool // the last attempt got a stream
@@ -50,7 +56,6 @@ type facts struct {
 	inGRPC     int  // runs of the call that gRPC has not ended: by requests encoded; of a stream by attempts, and 1 at most
 	twofold    bool // of a unary call, there were several of them at a time, since there last was none
 	size       int  // bytes of the message encoded last
-	untaken    int  // messages of the last attempt whose last byte was not taken
 	takenBytes int  // bytes of the message encoded last that were taken at least, where it is large
 	compressed bool // sent is when the message was compressed
 	answering  bool // a response was decoded since the message encoded last

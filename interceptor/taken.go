@@ -7,16 +7,16 @@ import "slices"
 // call is in the call, and others are beside their lastByte.
 type message struct {
 	size       int       // bytes of the message; 0: there is no last byte
-	live       bool      // gRPC may send it, for this run of the call
-	taken      bool      // the transport has taken it, for the last attempt
 	held       int       // references now
 	refs       int       // references taken since the current attempt began, or since encoding
-	handed     bool      // a reference was ever taken: gRPC sends these very bytes
-	resent     bool      // an attempt has begun since encoding
 	reads      int       // reads since refs was last zero
 	readAt     [2]moment // the first two of them
 	copiedOut  int       // of these reads, those that copied the whole message
 	takenBytes int       // bytes of the message that were taken at least, for the last attempt
+	live       bool      // gRPC may send it, for this run of the call
+	taken      bool      // the transport has taken it, for the last attempt
+	handed     bool      // a reference was ever taken: gRPC sends these very bytes
+	resent     bool      // an attempt has begun since encoding
 	announced  bool      // to the last attempt's exchange
 }
 
