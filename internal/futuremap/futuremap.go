@@ -105,13 +105,13 @@ func (t *Table[C]) Expire(e *Entry[C]) bool {
 
 // Snapshot returns the calls in flight in no particular order. A call that enters
 // or leaves meanwhile may be in it or not. However many there are, no call waits for
-// more than a piece of the work, some 20 µs.
+// more than a piece of the work, some 5 µs.
 func (t *Table[C]) Snapshot() []C {
 	calls := make([]C, 0, t.Len())
 	var piece []C
 	for i := range t.shards {
 		s := &t.shards[i]
-		w := walk[C]{shard: s, pause: func() { // the slice grows while nobody waits
+		w := walk[C]{shard: s, piece: snapshotPiece, pause: func() { // the slice grows while nobody waits
 			calls = append(calls, piece...)
 			piece = piece[:0]
 		}}

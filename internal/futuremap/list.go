@@ -40,16 +40,21 @@ func (l *list[C]) before(next, e *Entry[C]) {
 	next.prev.next, next.prev = e, e
 }
 
-// walkPiece is how many calls are visited before others get the lock. A list may hold
-// all calls of a shard, and each may be a miss of the processor's cache: of a piece
-// they take some 20 µs.
-const walkPiece = 256
+// A piece is how many calls are visited before others get the lock. A list may hold all
+// calls of a shard, and each may be a miss of the processor's cache. After each piece
+// other goroutines have a turn, which may take long on a busy machine: who has time takes
+// short pieces, of some 5 µs, and who expires calls long ones, of 20.
+const (
+	snapshotPiece = 64
+	expiryPiece   = 256
+)
 
 // walk goes over lists of a shard with its lock held, and lets go of the lock after
 // each piece. It visits every call that is there from the beginning to the end of a
 // list's walk, and some of the others.
 type walk[C any] struct {
 	shard *shard[C]
+	piece int
 	pause func()   // called after each piece, without the lock; may be nil
 	left  int      // of the piece
 	mark  Entry[C] // keeps the place in the list while others have the lock
@@ -57,7 +62,7 @@ type walk[C any] struct {
 
 // begin takes the lock.
 func (w *walk[C]) begin() {
-	w.left = walkPiece
+	w.left = w.piece
 	w.shard.mu.Lock()
 }
 

@@ -107,7 +107,7 @@ func (s *shard[C]) run() {
 // expire expires the calls whose time was up between from and now. mu is not held.
 func (s *shard[C]) expire(from, now time.Duration) {
 	var due []*Entry[C]
-	w := walk[C]{shard: s, pause: func() {
+	w := walk[C]{shard: s, piece: expiryPiece, pause: func() {
 		for i, e := range due {
 			s.table.expired(e.Call)
 			due[i] = nil
@@ -130,7 +130,7 @@ func (s *shard[C]) expire(from, now time.Duration) {
 // earliest returns the earliest time in the wheel, in which nothing is due before now.
 // mu is not held.
 func (s *shard[C]) earliest(now time.Duration) time.Duration {
-	w := walk[C]{shard: s}
+	w := walk[C]{shard: s, piece: expiryPiece}
 	w.begin()
 	defer w.end()
 	later := never // beyond this turn
