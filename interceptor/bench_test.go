@@ -2,7 +2,6 @@ package interceptor_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -111,43 +110,6 @@ func standIn(ctx context.Context, _ string, req, _ any, _ *grpc.ClientConn, opts
 	data.Free()
 	data.Free()
 	return nil
-}
-
-// BenchmarkInTurns is BenchmarkInterceptor once more, for machines whose speed changes
-// from one second to the next: the peers take turns, of some hundred calls each, and
-// what is reported is the median of a peer's turns over that of timeout's.
-func BenchmarkInTurns(b *testing.B) {
-	const calls = 400
-	req := &testpb.SimpleRequest{Payload: &testpb.Payload{Body: make([]byte, 64)}}
-	peers := peers(b)
-	for caller, ctx := range callers(b) {
-		b.Run("caller="+caller, func(b *testing.B) {
-			took := make([][]time.Duration, len(peers))
-			for round := 0; b.Loop(); round++ {
-				for k := range peers {
-					i := (k + round) % len(peers)
-					began := time.Now()
-					for range calls {
-						if err := peers[i].unary(ctx, benchMethod, req, nil, nil, standIn); err != nil {
-							b.Fatal(err)
-						}
-					}
-					took[i] = append(took[i], time.Since(began))
-				}
-			}
-			medians := make(map[string]float64)
-			for i, peer := range peers {
-				slices.Sort(took[i])
-				medians[peer.name] = float64(took[i][len(took[i])/2])
-			}
-			b.ReportMetric(0, "ns/op") // it would be the time of all
-			for name, median := range medians {
-				if name != "timeout" {
-					b.ReportMetric(median/medians["timeout"], name+"/timeout")
-				}
-			}
-		})
-	}
 }
 
 // BenchmarkRoundTrip makes whole calls over loopback, 32 callers on each processor.
