@@ -17,7 +17,7 @@ import (
 // of its request. Nobody else gets hold of it (see handout), so that the next unary
 // call can have it when this one is over.
 type call struct {
-	seen     sightings // at the beginning, where lines of the cache begin
+	seen     sightings
 	inFlight futuremap.Entry[*handout]
 
 	id       int64
@@ -78,9 +78,12 @@ func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.
 	c.typ = typ
 	set(&c.timeouts, t)
 	set(&c.conn, conn)
+	deadline, hasDeadline := ctx.Deadline()
+	if hasDeadline && isWallTime(deadline) {
+		c.clock = clock{} // what is left until then is what the wall clock says now
+	}
 	c.seen.start = c.clock.now()
 	c.inFlight.Call, c.seen.mu = h, &h.mu
-	deadline, hasDeadline := ctx.Deadline()
 	c.decide(&c.limit, policy, o.limit, deadline, hasDeadline)
 	if c.limit.level != timeoutcfg.LevelContext { // else it is the parent's
 		h.deadline = c.limit.at
@@ -157,8 +160,7 @@ func (c *call) complete(err error) bool {
 			c.seen.noteEnd()
 		}
 		// Of a unary call nothing more is to be seen.
-		c.parted = c.seen.unary && c.late() == nil
-		c.handout().endAs(&canceled, c.parted)
+		c.parted = c.handout().endAs(&canceled, c.seen.unary && c.late() == nil)
 		return true
 	}
 	// Whoever was first ends the context when all is written down.

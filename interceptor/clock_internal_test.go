@@ -1,9 +1,17 @@
 package interceptor
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
+
+	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/duetime/duetime/internal/testserver"
 )
@@ -34,4 +42,88 @@ func TestClock(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A deadline that has no reading of the monotonic clock (it was read from a header, or
+// rounded) leaves as much time as the wall clock says when the call begins, also when
+// somebody has set that clock a moment before.
+func TestDeadlineOnTheWallClock(t *testing.T) {
+	t.Parallel()
+	const left = time.Minute
+	for _, step := range steps() {
+		t.Run(step.String(), func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(left).Round(0))
+			defer cancel()
+			c := afterStep(step).newCall(ctx, "/a.B/C", interceptors.Unary, nil, &callOptions{})
+			if off := c.limit.had - left; off.Abs() > 500*time.Millisecond {
+				t.Errorf("the call has %v, want %v", c.limit.had, left)
+			}
+		})
+	}
+}
+
+// The times of an error are those of the clock that its reader looks at, also when
+// somebody has set it a moment before the call.
+func TestTimesAsTheClockShowsThem(t *testing.T) {
+	t.Parallel()
+	for _, step := range steps() {
+		t.Run(step.String(), func(t *testing.T) {
+			t.Parallel()
+			invoker := func(ctx context.Context, _ string, req, _ any, _ *grpc.ClientConn, opts ...grpc.CallOption) error {
+				forced, ok := opts[0].(grpc.ForceCodecV2CallOption)
+				if !ok {
+					t.Errorf("the first option is %#v, want the codec", opts[0])
+				}
+				data, err := forced.CodecV2.Marshal(req)
+				if err != nil {
+					return err
+				}
+				data.Ref() // it is handed over
+				for _, b := range data[:len(data)-1] {
+					b.ReadOnlyData()
+				}
+				<-ctx.Done()
+				return status.FromContextError(ctx.Err()).Err()
+			}
+			err := afterStep(step).invokeUnary(t.Context(), "/a.B/C", wrapperspb.Bool(true), nil, nil, invoker, WithTimeout(time.Millisecond))
+			te, ok := errors.AsType[*TimeoutError](err)
+			if !ok || te.Sent.IsZero() {
+				t.Fatalf("got %v, want a timeout of a request that was sent", err)
+			}
+			for name, at := range map[string]time.Time{"start": te.Start, "sent": te.Sent, "end": te.End} {
+				if ago := time.Now().Round(0).Sub(at.Round(0)); ago.Abs() > 500*time.Millisecond {
+					t.Errorf("%s was %v ago, by the clock", name, ago)
+				}
+			}
+		})
+	}
+}
+
+// steps are what somebody puts the wall clock forward by.
+func steps() []time.Duration {
+	return []time.Duration{time.Hour, time.Second, -time.Second, -time.Hour}
+}
+
+// afterStep returns a Timeouts whose calls have readings of the wall clock from before
+// somebody has put it forward.
+func afterStep(step time.Duration) *Timeouts {
+	timeouts := New(nil, WithLogger(nil))
+	timeouts.idle.pool.New = func() any {
+		c := new(call)
+		c.seen.last = &c.seen.inline
+		c.clock.read = readBefore(step)
+		return c
+	}
+	return timeouts
+}
+
+// readBefore returns a reading of both clocks made just now, as if somebody had put the
+// wall clock forward by that step since.
+func readBefore(step time.Duration) time.Time {
+	read := time.Now()
+	stepped := read.Add(-step)
+	wall := func(t *time.Time) *uint64 { return (*uint64)(unsafe.Pointer(t)) } // its first field
+	*wall(&read) = *wall(&stepped)
+	return read
 }

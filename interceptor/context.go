@@ -136,11 +136,11 @@ func (h *handout) end(err, cause error) {
 	h.endAs(o, false)
 }
 
-// endAs is end, which parts the call from its handout in passing: part would lock mu once
-// more, which is 1 % of a call.
-func (h *handout) endAs(o *outcome, part bool) {
+// endAs is end, and parts the handout from its call in passing: to lock mu once more for
+// that takes 1 % of a call. It reports whether it did.
+func (h *handout) endAs(o *outcome, part bool) (parted bool) {
 	if !h.outcome.CompareAndSwap(nil, o) {
-		return
+		return false
 	}
 	h.mu.Lock()
 	first, more := h.first, h.call.followers
@@ -156,4 +156,5 @@ func (h *handout) endAs(o *outcome, part bool) {
 	for ; more != nil; more = more.next {
 		more.run()
 	}
+	return part
 }

@@ -79,8 +79,7 @@ func (c *call) explain(e *ending, ev evidence, cause error) *TimeoutError {
 		Phase:    phase,
 		Limit:    e.limit.had,
 		Level:    e.limit.level,
-		Start:    c.seen.start,
-		Sent:     e.seen.sent,
+		Start:    asOf(e.at, c.seen.start),
 		End:      e.at,
 		ByTimer:  true,
 		Attempts: e.seen.begun(),
@@ -88,6 +87,9 @@ func (c *call) explain(e *ending, ev evidence, cause error) *TimeoutError {
 		Local:    e.seen.local,
 		Remote:   e.seen.remote,
 		Cause:    cause,
+	}
+	if !e.seen.sent.IsZero() {
+		te.Sent = asOf(e.at, e.seen.sent)
 	}
 	if e.limit.exists() {
 		due := e.limit.at

@@ -30,7 +30,7 @@ type handout struct {
 
 	mu    sync.Mutex
 	first func() // guarded by mu; the first to be run at the end; most calls have one and no more; nil: none
-	call  *call  // guarded by mu; nil once the call is over, which is after its end
+	call  *call  // guarded by mu; nil from the end on, or from some time after it: see endAs and part
 
 	// In place of slices, which would take an object each: the first message where it
 	// is in one buffer, and the options where there is one of the user's at most, as

@@ -12,8 +12,8 @@ import (
 // An interface value is two words, for the type and for where the value is. The compiler
 // copies a value that is larger than a pointer to an object of its own, since somebody may
 // change the original. Nobody changes ours, and without the two objects a call takes 5 %
-// less time; to save as much elsewhere took several changes, none as small as this. The
-// layout is the one that protobuf counts on, without which there is no gRPC.
+// less time; to save as much elsewhere took several changes, none as small as this. That
+// the second word is where the value is, protobuf counts on as well.
 func inPlace[O grpc.CallOption](like grpc.CallOption, place *O) grpc.CallOption {
 	(*interfaceValue)(unsafe.Pointer(&like)).value = unsafe.Pointer(place) //nolint:gosec // see above
 	return like

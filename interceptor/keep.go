@@ -259,7 +259,7 @@ func (k *lateCall) late(end *lateEnd) Late {
 		Method:   c.method,
 		Type:     c.typ,
 		Side:     ServerSide,
-		Start:    c.seen.start,
+		Start:    asOf(e.at, c.seen.start),
 		Limit:    e.limit.had,
 		Level:    e.limit.level,
 		Messages: k.messages,

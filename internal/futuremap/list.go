@@ -82,13 +82,17 @@ func (w *walk[C]) list(l *list[C], visit func(*Entry[C])) {
 			visit(e)
 		}
 		w.left--
-		if w.left <= 0 && next != nil {
-			l.before(next, &w.mark)
+		if w.left <= 0 {
+			if next != nil {
+				l.before(next, &w.mark)
+			}
 			w.end()
 			runtime.Gosched() // else this goroutine has the lock again before a waiting one wakes up
 			w.begin()
-			next = w.mark.next
-			l.remove(&w.mark)
+			if next != nil {
+				next = w.mark.next
+				l.remove(&w.mark)
+			}
 		}
 		e = next
 	}
