@@ -55,7 +55,7 @@ func futuresInFlight(b *testing.B, over, peer string, n int) (heap, stacks, goro
 			reached.Done()
 			<-release
 			return &testpb.SimpleResponse{}, nil
-		}, testserver.WithServerOptions(grpc.MaxConcurrentStreams(1<<31-1)))
+		}, testserver.WithServerOptions(grpc.MaxConcurrentStreams(1<<31-1)), testserver.WithoutCalls())
 		rpc = testpb.NewTestServiceClient(server.Dial(grpc.WithChainUnaryInterceptor(unary))).UnaryCall
 	}
 	req := &testpb.SimpleRequest{}

@@ -82,8 +82,8 @@ func BenchmarkInTurns(b *testing.B) {
 // some hundred calls: the median of a peer's turns over that of timeout's. That of timeout
 // on another connection, again, shows what the machine adds.
 func BenchmarkRoundTripInTurns(b *testing.B) {
-	const rounds = 60
-	server := testserver.New(b, testserver.TCP, testserver.Echo)
+	const rounds = 100
+	server := testserver.New(b, testserver.TCP, testserver.Echo, testserver.WithoutCalls())
 	conns := map[string]*grpc.ClientConn{
 		"again":       server.Dial(grpc.WithChainUnaryInterceptor(timeout.UnaryClientInterceptor(3 * time.Second))),
 		"DialOptions": server.Dial(interceptor.New(parse(b, within3s)).DialOptions()...),

@@ -114,7 +114,7 @@ func standIn(ctx context.Context, _ string, req, _ any, _ *grpc.ClientConn, opts
 
 // BenchmarkRoundTrip makes whole calls over loopback, 32 callers on each processor.
 func BenchmarkRoundTrip(b *testing.B) {
-	server := testserver.New(b, testserver.TCP, testserver.Echo)
+	server := testserver.New(b, testserver.TCP, testserver.Echo, testserver.WithoutCalls())
 	for name, conn := range clients(b, server) {
 		b.Run("peer="+name, func(b *testing.B) {
 			client := testpb.NewTestServiceClient(conn)

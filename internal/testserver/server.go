@@ -41,9 +41,10 @@ type Server struct {
 type Option func(*config)
 
 type config struct {
-	buffer int
-	server []grpc.ServerOption
-	stream grpc.StreamHandler
+	buffer    int
+	server    []grpc.ServerOption
+	stream    grpc.StreamHandler
+	forgetful bool
 }
 
 // WithServerOptions hands options to the grpc.Server.
@@ -63,6 +64,12 @@ func WithStream(h grpc.StreamHandler) Option {
 	return func(c *config) { c.stream = h }
 }
 
+// WithoutCalls makes [Server.Calls] empty: the record of a benchmark's calls would be
+// most of the heap.
+func WithoutCalls() Option {
+	return func(c *config) { c.forgetful = true }
+}
+
 // New starts a server that is stopped in tb's cleanup, its connections closed
 // and its handlers' contexts cancelled. It does not wait for handlers: a deaf
 // one is its test's to end (see [Gate]).
@@ -73,7 +80,9 @@ func New(tb testing.TB, network Network, h Handler, opts ...Option) *Server {
 		o(&cfg)
 	}
 	s := &Server{endpoint: listen(tb, network, cfg.buffer)}
-	cfg.server = append(cfg.server, grpc.StatsHandler(&s.calls))
+	if !cfg.forgetful {
+		cfg.server = append(cfg.server, grpc.StatsHandler(&s.calls))
+	}
 	if cfg.stream != nil {
 		cfg.server = append(cfg.server, grpc.UnknownServiceHandler(cfg.stream))
 	}
