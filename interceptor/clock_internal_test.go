@@ -113,8 +113,7 @@ func steps() []time.Duration {
 func afterStep(step time.Duration) *Timeouts {
 	timeouts := New(nil, WithLogger(nil))
 	timeouts.idle.pool.New = func() any {
-		c := new(call)
-		c.seen.last = &c.seen.inline
+		c := new(idleCalls).take()
 		c.clock.read = readBefore(step)
 		return c
 	}

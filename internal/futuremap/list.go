@@ -83,19 +83,23 @@ func (w *walk[C]) list(l *list[C], visit func(*Entry[C])) {
 		}
 		w.left--
 		if w.left <= 0 {
-			if next != nil {
-				l.before(next, &w.mark)
-			}
-			w.end()
-			runtime.Gosched() // else this goroutine has the lock again before a waiting one wakes up
-			w.begin()
-			if next != nil {
-				next = w.mark.next
-				l.remove(&w.mark)
-			}
+			next = w.rest(l, next)
 		}
 		e = next
 	}
+}
+
+// rest lets others have the lock, and returns what then comes in the place of next, which
+// is in l; nil: l is at its end.
+func (w *walk[C]) rest(l *list[C], next *Entry[C]) *Entry[C] {
+	if next != nil {
+		l.before(next, &w.mark)
+		defer func() { l.remove(&w.mark) }()
+	}
+	w.end()
+	runtime.Gosched() // else this goroutine has the lock again before a waiting one wakes up
+	w.begin()
+	return w.mark.next // nil where the mark is in no list
 }
 
 // isMark tells a mark of a walk from a call: a call has a shard.
