@@ -61,7 +61,7 @@ func inTurns(b *testing.B, rounds int, turns []turn) {
 // hundred calls: the median of a peer's turns over that of timeout's.
 func BenchmarkInTurns(b *testing.B) {
 	const calls = 400
-	req := &testpb.SimpleRequest{Payload: &testpb.Payload{Body: make([]byte, 64)}}
+	req := payload(64)
 	for caller, ctx := range callers(b) {
 		var turns []turn
 		for _, peer := range peers(b) {
@@ -103,7 +103,7 @@ func BenchmarkRoundTripInTurns(b *testing.B) {
 // roundTrips makes 20 calls each with 32 callers for each processor.
 func roundTrips(ctx context.Context, conn *grpc.ClientConn) error {
 	client := testpb.NewTestServiceClient(conn)
-	req := &testpb.SimpleRequest{Payload: &testpb.Payload{Body: make([]byte, 64)}}
+	req := payload(64)
 	failed := make([]error, 32*runtime.GOMAXPROCS(0))
 	var callers sync.WaitGroup
 	for i := range failed {

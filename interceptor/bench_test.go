@@ -75,7 +75,7 @@ func callers(b *testing.B) map[string]context.Context {
 // request with the call's codec, reads its bytes once, and derives and ends a context. A
 // caller whose context can be cancelled has the call tied to it besides.
 func BenchmarkInterceptor(b *testing.B) {
-	req := &testpb.SimpleRequest{Payload: &testpb.Payload{Body: make([]byte, 64)}}
+	req := payload(64)
 	for _, peer := range peers(b) {
 		for caller, ctx := range callers(b) {
 			b.Run("peer="+peer.name+"/caller="+caller, func(b *testing.B) {
@@ -118,7 +118,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	for name, conn := range clients(b, server) {
 		b.Run("peer="+name, func(b *testing.B) {
 			client := testpb.NewTestServiceClient(conn)
-			req := &testpb.SimpleRequest{Payload: &testpb.Payload{Body: make([]byte, 64)}}
+			req := payload(64)
 			b.ReportAllocs()
 			b.SetParallelism(32)
 			b.ResetTimer()

@@ -147,7 +147,7 @@ func (e *TimeoutError) detail() *duetimev1.TimeoutDetail {
 		Limit:       durationpb.New(e.Limit),
 		Level:       duetimev1.Level(e.Level) + duetimev1.Level_LEVEL_DEFAULT,
 		Start:       timestamppb.New(e.Start),
-		End:         timestamppb.New(e.Start.Add(e.End.Sub(e.Start))),
+		End:         timestamppb.New(asOf(e.Start, e.End)),
 		ByTimer:     e.ByTimer,
 		Attempts:    int32(min(e.Attempts, math.MaxInt32)), //nolint:gosec // bounded in this line
 		Late:        durationpb.New(e.Late),
@@ -158,7 +158,7 @@ func (e *TimeoutError) detail() *duetimev1.TimeoutDetail {
 		d.Network = n.detail()
 	}
 	if !e.Sent.IsZero() {
-		d.Sent = timestamppb.New(e.Start.Add(e.Sent.Sub(e.Start)))
+		d.Sent = timestamppb.New(asOf(e.Start, e.Sent))
 	}
 	if e.Local != nil {
 		d.Local = addressText(e.Local)

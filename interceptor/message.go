@@ -85,11 +85,11 @@ func (e *TimeoutError) appendHead(b []byte) []byte {
 // step of the wall clock during the call would show otherwise.
 
 func (e *TimeoutError) endMilli() int64 {
-	return e.Start.Add(e.End.Sub(e.Start)).UnixMilli()
+	return asOf(e.Start, e.End).UnixMilli()
 }
 
 func (e *TimeoutError) sentMilli() int64 {
-	return e.Start.Add(e.Sent.Sub(e.Start)).UnixMilli()
+	return asOf(e.Start, e.Sent).UnixMilli()
 }
 
 func (e *TimeoutError) appendElapsed(b []byte) []byte {

@@ -18,23 +18,11 @@ func TestPiecesAreShort(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", name, piece), func(t *testing.T) {
 				t.Parallel()
 				table := New(func(*int) { t.Error("a call has expired") })
-				s := &table.shards[0]
 				start := time.Now() // one for all: they are in one list
 				for range calls {
 					table.Register(new(Entry[*int]), shardCount, start, limit)
 				}
-				visits, longest, all := 0, 0, 0
-				s.each(&walk[*int]{shard: s, piece: piece, pause: func() {
-					if !s.mu.TryLock() {
-						t.Error("a pause with the lock held")
-						return
-					}
-					s.mu.Unlock()
-					longest, visits = max(longest, visits), 0
-				}}, func(*Entry[*int]) { visits++; all++ })
-				if all != calls || longest > piece {
-					t.Errorf("%d visits of %d calls, %d of them in one piece, want %d at most", all, calls, longest, piece)
-				}
+				walkInPieces(t, table, piece, calls)
 			})
 		}
 	}
@@ -46,7 +34,6 @@ func TestPiecesOverManyLists(t *testing.T) {
 	t.Parallel()
 	for _, piece := range []int{snapshotPiece, expiryPiece} {
 		table := New(func(*int) { t.Error("a call has expired") })
-		s := &table.shards[0]
 		register := func(limit time.Duration) {
 			table.Register(new(Entry[*int]), shardCount, table.epoch, limit)
 		}
@@ -56,12 +43,25 @@ func TestPiecesOverManyLists(t *testing.T) {
 		for slot := range slotCount {
 			register(time.Hour + time.Duration(slot)*slotWidth)
 		}
-		visits, longest, all := 0, 0, 0
-		s.each(&walk[*int]{shard: s, piece: piece, pause: func() {
-			longest, visits = max(longest, visits), 0
-		}}, func(*Entry[*int]) { visits++; all++ })
-		if all != piece+slotCount || longest > piece {
-			t.Errorf("%d visits of %d calls, %d of them in one piece, want %d at most", all, piece+slotCount, longest, piece)
+		walkInPieces(t, table, piece, piece+slotCount)
+	}
+}
+
+// walkInPieces goes over the table's first shard and fails unless all of its calls were
+// visited, and no more than a piece of them without a pause.
+func walkInPieces(t *testing.T, table *Table[*int], piece, calls int) {
+	t.Helper()
+	s := &table.shards[0]
+	visits, longest, all := 0, 0, 0
+	s.each(&walk[*int]{shard: s, piece: piece, pause: func() {
+		if !s.mu.TryLock() {
+			t.Error("a pause with the lock held")
+			return
 		}
+		s.mu.Unlock()
+		longest, visits = max(longest, visits), 0
+	}}, func(*Entry[*int]) { visits++; all++ })
+	if all != calls || longest > piece {
+		t.Errorf("%d visits of %d calls, %d of them in one piece, want %d at most", all, calls, longest, piece)
 	}
 }
