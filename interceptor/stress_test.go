@@ -36,67 +36,72 @@ func mixed(g *testserver.Gate) testserver.Handler {
 }
 
 // TestExactlyOnce makes 2,000 calls of mixed outcome at once, on a client that
-// is closed in the middle.
+// is closed in the middle. It is not parallel: thousands of goroutines that are ready to
+// run hold up the calls of other tests for seconds.
 func TestExactlyOnce(t *testing.T) {
-	const calls = 2000
-	each(t, []mode{{network: testserver.Bufconn, future: true}, {network: testserver.TCP, dialOptions: true}}, func(t *testing.T, m mode) {
-		gate := testserver.NewGate(t)
-		s := testserver.New(t, m.network, mixed(gate))
-		r := m.rig(t, s, setup{})
-		connect(t, r.cc)
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		tally := make(map[codes.Code]int)
-		timeouts := make(map[int64]int)
-		var finished atomic.Int64
-		for i := range calls {
-			wg.Go(func() {
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				req := payload(i % 100)
-				limit := time.Duration(1+i%50) * time.Millisecond
-				switch i % 4 {
-				case 0: // an answer
-					limit = time.Minute
-				case 1: // an expiry
-					req.ResponseStatus = &testpb.EchoStatus{Code: int32(codes.Unknown)}
-				case 2: // a cancellation
-					req.ResponseStatus = &testpb.EchoStatus{Code: int32(codes.Unknown)}
-					time.AfterFunc(limit, cancel)
-					limit = time.Minute
-				case 3: // a fault
-					req.ResponseStatus = &testpb.EchoStatus{Code: int32(codes.Internal)}
-					limit = time.Minute
-				}
-				err := errorOf(r.call(ctx, req, interceptor.WithTimeout(limit)))
-				if finished.Add(1) == calls*3/4 { // in the middle of the rest
-					_ = r.cc.Close()
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				tally[status.Code(err)]++
-				if e, ok := errors.AsType[*interceptor.TimeoutError](err); ok {
-					timeouts[e.CallID]++
-				} else if status.Code(err) == codes.DeadlineExceeded {
-					t.Errorf("call %d: %v, no TimeoutError", i, err)
-				}
-			})
-		}
-		wg.Wait()
-		if left := r.timeouts.InFlight(); len(left) != 0 {
-			t.Errorf("%d in flight", len(left))
-		}
-		seen := r.observed.all()
-		for _, e := range seen {
-			if timeouts[e.CallID] != 1 {
-				t.Errorf("call %d: observed, returned %d times", e.CallID, timeouts[e.CallID])
+	for _, m := range []mode{{network: testserver.Bufconn, future: true}, {network: testserver.TCP, dialOptions: true}} {
+		inMode(t, m, func(t *testing.T) { exactlyOnce(t, m, 2000) })
+	}
+}
+
+func exactlyOnce(t *testing.T, m mode, calls int) {
+	t.Helper()
+	gate := testserver.NewGate(t)
+	s := testserver.New(t, m.network, mixed(gate))
+	r := m.rig(t, s, setup{})
+	connect(t, r.cc)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	tally := make(map[codes.Code]int)
+	timeouts := make(map[int64]int)
+	var finished atomic.Int64
+	for i := range calls {
+		wg.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			req := payload(i % 100)
+			limit := time.Duration(1+i%50) * time.Millisecond
+			switch i % 4 {
+			case 0: // an answer
+				limit = time.Minute
+			case 1: // an expiry
+				req.ResponseStatus = &testpb.EchoStatus{Code: int32(codes.Unknown)}
+			case 2: // a cancellation
+				req.ResponseStatus = &testpb.EchoStatus{Code: int32(codes.Unknown)}
+				time.AfterFunc(limit, cancel)
+				limit = time.Minute
+			case 3: // a fault
+				req.ResponseStatus = &testpb.EchoStatus{Code: int32(codes.Internal)}
+				limit = time.Minute
 			}
+			err := errorOf(r.call(ctx, req, interceptor.WithTimeout(limit)))
+			if finished.Add(1) == int64(calls)*3/4 { // in the middle of the rest
+				_ = r.cc.Close()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			tally[status.Code(err)]++
+			if e, ok := errors.AsType[*interceptor.TimeoutError](err); ok {
+				timeouts[e.CallID]++
+			} else if status.Code(err) == codes.DeadlineExceeded {
+				t.Errorf("call %d: %v, no TimeoutError", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	if left := r.timeouts.InFlight(); len(left) != 0 {
+		t.Errorf("%d in flight", len(left))
+	}
+	seen := r.observed.all()
+	for _, e := range seen {
+		if timeouts[e.CallID] != 1 {
+			t.Errorf("call %d: observed, returned %d times", e.CallID, timeouts[e.CallID])
 		}
-		if len(seen) != len(timeouts) || len(timeouts) == 0 {
-			t.Errorf("%d observed, %d returned", len(seen), len(timeouts))
-		}
-		t.Logf("outcomes: %v", tally)
-	})
+	}
+	if len(seen) != len(timeouts) || len(timeouts) == 0 {
+		t.Errorf("%d observed, %d returned", len(seen), len(timeouts))
+	}
+	t.Logf("outcomes: %v", tally)
 }
 
 // TestNothingIsLeft looks at the goroutines themselves, so it runs alone.

@@ -33,8 +33,8 @@ func TestBackoffAfterRefusal(t *testing.T) {
 			}
 			return c.TrailersOnly(stream, "grpc-status", "14")
 		}}
-		r := retryRig(t, m, testserver.NewRaw(t, m.network, testserver.Script{OnFrame: f.onFrame}), retrying(m.limit(), 2, "60s"), setup{}).ready()
-		r.expired(errorOf(r.call(t.Context(), payload(10))), backingOff(want{limit: m.limit()}, 2))
+		r := retryRig(t, m, testserver.NewRaw(t, m.network, testserver.Script{OnFrame: f.onFrame}), retrying(m.roomy(), 2, "60s"), setup{}).ready()
+		r.expired(errorOf(r.call(t.Context(), payload(10))), backingOff(want{limit: m.roomy()}, 2))
 	})
 }
 
@@ -53,10 +53,10 @@ func TestBackoffInSecondRun(t *testing.T) {
 			}
 			return nil, unavailable
 		})
-		r := retryRig(t, m, s, retrying(m.limit(), 2, "0.001s"), setup{
+		r := retryRig(t, m, s, retrying(m.roomy(), 2, "0.001s"), setup{
 			inner: []unary{retry.UnaryClientInterceptor(ggmRetry(5)...)},
 		}).ready()
-		r.expired(errorOf(r.call(t.Context(), payload(10))), backingOff(want{limit: m.limit()}, 3))
+		r.expired(errorOf(r.call(t.Context(), payload(10))), backingOff(want{limit: m.roomy()}, 3))
 		if n.Load() != 3 {
 			t.Errorf("%d attempts", n.Load())
 		}
