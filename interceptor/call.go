@@ -253,10 +253,10 @@ func (c *call) expire() {
 		// The caller's context had a deadline that it did not tell.
 		e.limit = limit{at: e.at, had: e.at.Sub(c.seen.start), level: timeoutcfg.LevelContext}
 	}
-	stalled := e.stalledWriting()
-	if stalled || c.callerLags() {
+	writerLags := e.lagsWriting()
+	if writerLags || c.callerLags() {
 		go func() { // other calls wait for this goroutine
-			if stalled {
+			if writerLags {
 				c.awaitWrite(e)
 			}
 			c.awaitCaller()
@@ -291,15 +291,21 @@ func (c *call) awaitCaller() {
 	if !c.callerLags() {
 		return
 	}
-	// In slices, of which a time in which the process stands still takes but one: then all
-	// timers are due at once, and run in any order.
-	slices := time.NewTicker(callersTimerSlack / patienceSlices)
-	defer slices.Stop()
-	for range patienceSlices {
+	await(c.handout().parent.Done(), callersTimerSlack)
+}
+
+// await waits until done is closed, or patience is over. It waits in slices, of which a
+// time in which the process stands still takes but one: after that all timers are due at
+// once, and whoever is awaited may run after ours.
+func await(done <-chan struct{}, patience time.Duration) {
+	const slices = 10
+	slice := time.NewTicker(patience / slices)
+	defer slice.Stop()
+	for range slices {
 		select {
-		case <-c.handout().parent.Done():
+		case <-done:
 			return
-		case <-slices.C:
+		case <-slice.C:
 		}
 	}
 }
@@ -313,10 +319,7 @@ func (c *call) callerLags() bool {
 // callersTimerSlack is how much later than ours the timer of the caller's context
 // may run: on a busy machine more than 50 ms were seen. Only a context that does not
 // keep the deadline it tells uses it up.
-const (
-	callersTimerSlack = 500 * time.Millisecond
-	patienceSlices    = 10
-)
+const callersTimerSlack = 500 * time.Millisecond
 
 // snapshot returns what InFlight shows; false: the call is over.
 func (h *handout) snapshot() (Call, bool) {

@@ -73,7 +73,7 @@ func (c *call) awaitWrite(e *ending) {
 	if exchange == nil {
 		return
 	}
-	exchange.AwaitWrite(writeSlack)
+	await(exchange.Idle(), writeSlack)
 	seen := s.now()
 	if seen.attempts != e.seen.attempts || seen.sent.IsZero() {
 		return // that one is gone, or is really held up
@@ -90,10 +90,12 @@ func (e *ending) writing() bool {
 	return s.wire != nil && s.wire.Blocked && s.sent.IsZero() && !s.takenAt.IsZero()
 }
 
-// stalledWriting reports whether the process was held up over the limit in such a write.
-func (e *ending) stalledWriting() bool {
+// lagsWriting reports whether such a write may be over, and its goroutine has not come to
+// note that: nothing holds the write up, or the process was held up over the limit.
+func (e *ending) lagsWriting() bool {
 	due := e.limit.at
-	return e.writing() && e.limit.exists() && e.seen.takenAt.Before(due) && e.at.Sub(due) > seenWithin
+	return e.writing() && e.limit.exists() && e.seen.takenAt.Before(due) &&
+		(e.seen.wire.Connection.TakesMore() || e.at.Sub(due) > seenWithin)
 }
 
 // writeSlack is how long a goroutine may need on a busy machine to note that its write is

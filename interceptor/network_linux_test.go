@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -60,6 +63,85 @@ func TestLiveNetwork(t *testing.T) {
 			t.Errorf("detail: %v", d)
 		}
 	})
+}
+
+// tardyTCP is a connection on which, once it is armed, a Write returns no sooner than the
+// kernel was asked about the socket; or never, until it is let go.
+type tardyTCP struct {
+	*net.TCPConn
+
+	never     bool
+	armed     atomic.Bool
+	asked     chan struct{}
+	onceAsked sync.Once
+	gone      chan struct{}
+	onceGone  sync.Once
+	heldUp    atomic.Bool
+}
+
+func (c *tardyTCP) Write(b []byte) (int, error) {
+	n, err := c.TCPConn.Write(b)
+	if c.armed.Load() {
+		c.heldUp.Store(true)
+		select {
+		case <-c.asked:
+		case <-c.gone:
+		}
+	}
+	return n, err
+}
+
+func (c *tardyTCP) letGo() { c.onceGone.Do(func() { close(c.gone) }) }
+
+func (c *tardyTCP) SyscallConn() (syscall.RawConn, error) {
+	raw, err := c.TCPConn.SyscallConn()
+	return tardyRaw{raw, c}, err
+}
+
+type tardyRaw struct {
+	syscall.RawConn
+	of *tardyTCP
+}
+
+func (r tardyRaw) Control(f func(fd uintptr)) error {
+	if r.of.armed.Load() && !r.of.never {
+		defer r.of.onceAsked.Do(func() { close(r.of.asked) })
+	}
+	return r.RawConn.Control(f)
+}
+
+// TestWriterLags: at the limit the kernel has all of the request, but the goroutine that
+// wrote it has not come to say so. A connection that holds a Write up by itself is no such
+// case.
+func TestWriterLags(t *testing.T) {
+	for name, never := range map[string]bool{"the goroutine": false, "the connection": true} {
+		t.Run(name, func(t *testing.T) {
+			each(t, []mode{evidenceMode}, func(t *testing.T, m mode) {
+				gate := testserver.NewGate(t)
+				s := testserver.New(t, m.network, gate.Deaf)
+				var conn atomic.Pointer[tardyTCP]
+				r := m.rig(t, s, setup{policy: m.brief(), dialer: func(ctx context.Context, target string) (net.Conn, error) {
+					c, err := s.DialContext(ctx, target)
+					if err != nil {
+						return nil, err
+					}
+					tardy := &tardyTCP{TCPConn: c.(*net.TCPConn), never: never, asked: make(chan struct{}), gone: make(chan struct{})}
+					conn.Store(tardy)
+					return tardy, nil
+				}}).ready()
+				conn.Load().armed.Store(true)
+				w := serverWaiting(timeoutcfg.LevelConsumerService, m.limit())
+				if never {
+					w.side, w.phase, w.sent = interceptor.ClientSide, interceptor.PhaseSending, new(false)
+				}
+				e := r.expired(errorOf(r.call(t.Context(), payload(1000))), w)
+				conn.Load().letGo()
+				if !conn.Load().heldUp.Load() {
+					t.Errorf("no Write was held up: %v", e)
+				}
+			})
+		})
+	}
 }
 
 // TestNetworkEvidenceUnderTLS: frames are seen where the credentials are wrapped,

@@ -97,26 +97,21 @@ func (x *Exchange) End() {
 	c.unqueue(x)
 }
 
-// AwaitWrite waits until the Write that is under way on the connection is over, if there
-// is one, for as long as patience at most.
-func (x *Exchange) AwaitWrite(patience time.Duration) {
+// Idle returns a channel that is closed when the Write that is under way on the connection
+// is over, or closed already if there is none.
+func (x *Exchange) Idle() <-chan struct{} {
 	c := x.connection
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if !c.blocked {
-		c.mu.Unlock()
-		return
+		idle := make(chan struct{})
+		close(idle)
+		return idle
 	}
 	if c.idle == nil {
 		c.idle = make(chan struct{})
 	}
-	idle := c.idle
-	c.mu.Unlock()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case <-idle:
-	case <-timer.C:
-	}
+	return c.idle
 }
 
 // State is what is known of an exchange.

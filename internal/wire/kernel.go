@@ -27,6 +27,11 @@ func (c *Connection) Network() (Network, bool) {
 	return n, ok
 }
 
+// TakesMore reports whether the kernel would take more bytes at once, so that a Write that
+// is under way does not wait for the peer or for the network. It reports false where the
+// kernel cannot be asked.
+func (c *Connection) TakesMore() bool { return c.kernel.takesMore() }
+
 // sentLog remembers when the last bytes were given to the kernel. A write counts as
 // whole from its beginning: of one that is under way, the kernel may hold any part, and
 // no byte may look older than it is.

@@ -47,6 +47,22 @@ func (k kernel) unacknowledged() (n int, ok bool) {
 	return n, true
 }
 
+// takesMore reports whether a Write would not wait for the socket.
+func (k kernel) takesMore() bool {
+	if k.socket == nil {
+		return false
+	}
+	var polled []unix.PollFd
+	var err error
+	if cerr := k.socket.Control(func(fd uintptr) {
+		polled = []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}} //nolint:gosec // the kernel's numbers are of this size
+		_, err = unix.Poll(polled, 0)
+	}); cerr != nil || err != nil {
+		return false
+	}
+	return polled[0].Revents == unix.POLLOUT // and no error, and it is not closed
+}
+
 // Keepalive turns the socket's TCP keepalive on, with the system's own times.
 func Keepalive(fd uintptr) error {
 	return unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)

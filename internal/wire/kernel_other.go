@@ -13,5 +13,7 @@ func kernelOf(net.Conn) kernel { return kernel{} }
 
 func (kernel) unacknowledged() (n int, ok bool) { return 0, false }
 
+func (kernel) takesMore() bool { return false }
+
 // Keepalive does nothing: nobody dials for a watched connection here.
 func Keepalive(uintptr) error { return nil }

@@ -213,23 +213,28 @@ func TestBlockedWrite(t *testing.T) {
 	check(t, x, State{Announced: 1, Identified: true, Written: 1})
 }
 
-// TestAwaitWrite: who waits for a write goes on when all of it is noted, or when his
-// patience is at an end.
-func TestAwaitWrite(t *testing.T) {
+// TestIdle: who waits for a write goes on when all of it is noted.
+func TestIdle(t *testing.T) {
 	t.Parallel()
-	linked(t).of.Begin().AwaitWrite(time.Hour) // there is none
+	<-linked(t).of.Begin().Idle() // there is none
 	l, x, done := blocked(t)
-	x.AwaitWrite(time.Nanosecond)
 	var waiting sync.WaitGroup
 	for range 2 {
+		idle := x.Idle()
+		select {
+		case <-idle:
+			t.Error("it is over")
+		default:
+		}
 		waiting.Go(func() {
-			x.AwaitWrite(time.Hour)
+			<-idle
 			check(t, x, State{Announced: 1, Identified: true, Written: 1})
 		})
 	}
 	close(l.blocked)
 	waiting.Wait()
 	<-done
+	<-x.Idle()
 }
 
 // TestWhoseStream: messages are told apart by their size, those of one size by
