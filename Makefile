@@ -83,6 +83,14 @@ examples: ## Run every example program
 upstream: ## Run the tests against the newest release of gRPC-Go; the tree stays as it is
 	.ci/upstream
 
+# A system with another kernel, one with other paths and sockets, and 32 bits.
+.PHONY: platforms
+platforms: ## Compile what users import and run for other systems than Linux, and for 32 bits
+	for p in darwin/arm64 windows/amd64 linux/386; do \
+		echo "$$p"; \
+		CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build ./interceptor ./timeoutcfg/... ./cmd/... ./examples/...; \
+	done
+
 .PHONY: tidy
 tidy: ## Tidy every module
 	for mod in . tools/*/; do go -C "$$mod" mod tidy; done
