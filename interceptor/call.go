@@ -65,6 +65,14 @@ func (c *call) endingNow() *ending {
 	return &ending{at: time.Now(), limit: c.settled(), seen: seen}
 }
 
+// due is when the call was to end: at its limit, or at its end where that came before.
+func (e *ending) due() time.Time {
+	if e.limit.exists() && e.limit.at.Before(e.at) {
+		return e.limit.at
+	}
+	return e.at
+}
+
 // newCall prepares a call. It is not in flight yet.
 func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.GRPCType, conn *grpc.ClientConn, o *callOptions) *call {
 	policy, undecided := t.policies.of(conn)

@@ -63,14 +63,14 @@ func (s *sighting) discountStall(e *ending) {
 	}
 }
 
-// awaitWrite waits a moment for a write that is under way: it may have been over before
-// the end, and only that not be noted yet.
+// awaitWrite waits a moment for the write of the request's end that is under way: it may
+// have been over before the end, and only that not be noted yet.
 func (c *call) awaitWrite(e *ending) {
-	s := &c.seen
+	s, began := &c.seen, e.seen.wire.Leaving
 	s.mu.Lock()
-	exchange := s.exchange
+	exchange, same := s.exchange, s.attempts == e.seen.attempts
 	s.mu.Unlock()
-	if exchange == nil {
+	if exchange == nil || !same {
 		return
 	}
 	await(exchange.Idle(), writeSlack)
@@ -78,23 +78,26 @@ func (c *call) awaitWrite(e *ending) {
 	if seen.attempts != e.seen.attempts || seen.sent.IsZero() {
 		return // that one is gone, or is really held up
 	}
-	e.seen.sent, e.seen.wire = seen.sent, seen.wire
-	if e.seen.sent.After(e.at) {
-		e.seen.sent = seen.takenAt // as for discountStall
+	e.seen.sent, e.seen.compressed, e.seen.wire = seen.sent, seen.compressed, seen.wire
+	if !e.seen.sent.Before(e.due()) {
+		e.seen.sent = began
 	}
 }
 
-// writing reports whether what gRPC had handed over was being written at the end.
-func (e *ending) writing() bool {
+// leaving reports whether the end of what gRPC had handed over was being written at the
+// end.
+func (e *ending) leaving() bool {
 	s := &e.seen
-	return s.wire != nil && s.wire.Blocked && s.sent.IsZero() && !s.takenAt.IsZero()
+	return s.wire != nil && !s.wire.Leaving.IsZero() && s.sent.IsZero()
 }
 
-// lagsWriting reports whether such a write may be over, and its goroutine has not come to
-// note that: nothing holds the write up, or the process was held up over the limit.
+// lagsWriting reports whether that write may be over, and its goroutine has not come to
+// note it: the kernel would take more, or the process was held up over the limit. (A
+// connection of the user's that holds a Write up by itself, for longer than writeSlack, is
+// told from that.)
 func (e *ending) lagsWriting() bool {
 	due := e.limit.at
-	return e.writing() && e.limit.exists() && e.seen.takenAt.Before(due) &&
+	return e.leaving() && e.limit.exists() && e.seen.wire.Leaving.Before(due) &&
 		(e.seen.wire.Connection.TakesMore() || e.at.Sub(due) > seenWithin)
 }
 

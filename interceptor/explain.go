@@ -194,11 +194,7 @@ func (s *sighting) endedBefore(e *ending) bool {
 	if s.wire == nil || s.wire.Ended.IsZero() {
 		return false
 	}
-	due := e.at
-	if e.limit.exists() && e.limit.at.Before(due) {
-		due = e.limit.at
-	}
-	return due.Sub(s.wire.Ended) > seenWithin
+	return e.due().Sub(s.wire.Ended) > seenWithin
 }
 
 // seenWithin is how long gRPC may need to see what has come in, and a goroutine to note
@@ -289,7 +285,7 @@ func (s *sighting) slotless() bool { return s.attempts > 0 && !s.stream && s.ask
 // from a limit below ours, from a server, or because our own deadline was seen from
 // the other end, or by gRPC, a moment before the timer ran.
 func (c *call) exceededEarly(e *ending, err error) *TimeoutError {
-	if e.writing() {
+	if e.leaving() {
 		c.awaitWrite(e)
 	}
 	e.seen.discountStall(e)

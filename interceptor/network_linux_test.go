@@ -65,33 +65,37 @@ func TestLiveNetwork(t *testing.T) {
 	})
 }
 
-// tardyTCP is a connection on which, once it is armed, a Write returns no sooner than the
-// kernel was asked about the socket; or never, until it is let go.
+// tardyTCP is a connection on which a Write of a thousand bytes or more returns no sooner
+// than it is let go.
 type tardyTCP struct {
 	*net.TCPConn
 
-	never     bool
-	armed     atomic.Bool
-	asked     chan struct{}
-	onceAsked sync.Once
-	gone      chan struct{}
-	onceGone  sync.Once
-	heldUp    atomic.Bool
+	held    atomic.Int64 // Writes
+	gone    chan struct{}
+	letGo   func()      // closes gone
+	onAsked atomic.Bool // it is let go when the kernel was asked about the socket
+}
+
+func newTardyTCP(tb testing.TB, conn net.Conn) *tardyTCP {
+	tb.Helper()
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		tb.Fatalf("a %T", conn)
+	}
+	c := &tardyTCP{TCPConn: tcp, gone: make(chan struct{})}
+	c.letGo = sync.OnceFunc(func() { close(c.gone) })
+	tb.Cleanup(c.letGo)
+	return c
 }
 
 func (c *tardyTCP) Write(b []byte) (int, error) {
 	n, err := c.TCPConn.Write(b)
-	if c.armed.Load() {
-		c.heldUp.Store(true)
-		select {
-		case <-c.asked:
-		case <-c.gone:
-		}
+	if len(b) >= 1000 {
+		c.held.Add(1)
+		<-c.gone
 	}
 	return n, err
 }
-
-func (c *tardyTCP) letGo() { c.onceGone.Do(func() { close(c.gone) }) }
 
 func (c *tardyTCP) SyscallConn() (syscall.RawConn, error) {
 	raw, err := c.TCPConn.SyscallConn()
@@ -104,47 +108,45 @@ type tardyRaw struct {
 }
 
 func (r tardyRaw) Control(f func(fd uintptr)) error {
-	if r.of.armed.Load() && !r.of.never {
-		defer r.of.onceAsked.Do(func() { close(r.of.asked) })
+	if r.of.onAsked.Load() {
+		defer r.of.letGo()
 	}
 	return r.RawConn.Control(f)
 }
 
 // TestWriterLags: at the limit the kernel has all of the request, but the goroutine that
-// wrote it has not come to say so. A connection that holds a Write up by itself is no such
-// case.
+// wrote it has not come to say so. A connection that holds a Write up by itself for a while
+// is no such case.
 func TestWriterLags(t *testing.T) {
-	for name, never := range map[string]bool{"the goroutine": false, "the connection": true} {
+	for name, lags := range map[string]bool{"the goroutine": true, "the connection": false} {
 		t.Run(name, func(t *testing.T) {
 			each(t, []mode{evidenceMode}, func(t *testing.T, m mode) {
-				gate := testserver.NewGate(t)
-				s := testserver.New(t, m.network, gate.Deaf)
-				var conn atomic.Pointer[tardyTCP]
+				s := testserver.NewRaw(t, m.network, testserver.Script{}) // it keeps no deadline
+				var conn *tardyTCP
 				r := m.rig(t, s, setup{policy: m.brief(), dialer: func(ctx context.Context, target string) (net.Conn, error) {
 					c, err := s.DialContext(ctx, target)
-					if err != nil {
-						return nil, err
+					if err == nil {
+						conn = newTardyTCP(t, c)
+						c = conn
 					}
-					tardy := &tardyTCP{TCPConn: c.(*net.TCPConn), never: never, asked: make(chan struct{}), gone: make(chan struct{})}
-					conn.Store(tardy)
-					return tardy, nil
+					return c, err
 				}}).ready()
-				conn.Load().armed.Store(true)
+				conn.onAsked.Store(lags)
 				w := serverWaiting(timeoutcfg.LevelConsumerService, m.limit())
-				if never {
+				if !lags {
 					w.side, w.phase, w.sent = interceptor.ClientSide, interceptor.PhaseSending, new(false)
 				}
 				e := r.expired(errorOf(r.call(t.Context(), payload(1000))), w)
-				conn.Load().letGo()
-				if !conn.Load().heldUp.Load() {
-					t.Errorf("no Write was held up: %v", e)
+				conn.letGo()
+				if n := conn.held.Load(); n != 1 {
+					t.Errorf("%d Writes were held up: %v", n, e)
 				}
 			})
 		})
 	}
 }
 
-// TestNetworkEvidenceUnderTLS: frames are seen where the credentials are wrapped,
+// TestNetworkEvidenceUnderTLS:// TestNetworkEvidenceUnderTLS: frames are seen where the credentials are wrapped,
 // and the kernel is asked in any case.
 func TestNetworkEvidenceUnderTLS(t *testing.T) {
 	t.Parallel()

@@ -16,6 +16,7 @@ type Connection struct {
 	in, out scanner
 	heard   time.Time     // when a byte last came in; at first, when the connection was made
 	blocked bool          // a Write of frames is under way
+	began   time.Time     // when it began
 	idle    chan struct{} // closed when it is over; nil: nobody waits for that
 	sent    sentLog
 	expired int // calls that expired in a row
@@ -64,7 +65,7 @@ func (c *Connection) beforeWrite(s *socket, b []byte) {
 		c.goesOut(p)
 	}
 	s.frames = !c.out.foreign
-	c.blocked = s.frames
+	c.blocked, c.began = s.frames, now
 }
 
 // afterWrite notes that the Write is over, and with whole that all was written that
@@ -73,12 +74,13 @@ func (c *Connection) afterWrite(s *socket, whole bool) {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.frames {
-		c.blocked = false
-		if c.idle != nil {
-			defer close(c.idle) // when all is noted
-			c.idle = nil
-		}
+	if !s.frames {
+		return // below TLS, where a Write of frames may be several
+	}
+	c.blocked = false
+	if c.idle != nil {
+		defer close(c.idle) // when all is noted
+		c.idle = nil
 	}
 	for i, st := range c.touched {
 		st.touched = false

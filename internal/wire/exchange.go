@@ -124,6 +124,7 @@ type State struct {
 	Frames     bool
 	Identified bool      // the stream is known
 	Blocked    bool      // a write to the connection is under way
+	Leaving    time.Time // when that began, if it is to write the end of the last message announced; zero: not so
 	Announced  int       // messages that were announced
 	Compressed bool      // there are compressed ones among them
 	Written    int       // messages that were written whole
@@ -154,6 +155,9 @@ func (x *Exchange) State() State {
 	s.Announced, s.Compressed = x.announced, x.compressed
 	s.Written, s.WrittenAt, s.Part, s.Whole = x.written, x.writtenAt, x.part, x.whole
 	s.Answering, s.Receiving, s.Ended = x.heard, x.received, x.ended
+	if st := x.stream; c.blocked && st != nil && st.touched && st.messages.whole >= x.announced {
+		s.Leaving = c.began
+	}
 	if x.crowd != nil {
 		s.Crowded, s.CrowdWrote = true, x.crowd.written > 0
 		if x.crowd.written == x.crowd.members {

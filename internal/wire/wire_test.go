@@ -130,8 +130,10 @@ var sometime = time.Unix(1, 0)
 func state(x *Exchange) State {
 	s := x.State()
 	s.Connection, s.Silence, s.WrittenAt = nil, 0, time.Time{}
-	if !s.Ended.IsZero() {
-		s.Ended = sometime
+	for _, at := range []*time.Time{&s.Ended, &s.Leaving} {
+		if !at.IsZero() {
+			*at = sometime
+		}
 	}
 	return s
 }
@@ -207,8 +209,74 @@ func blocked(t *testing.T) (l *link, x *Exchange, done chan struct{}) {
 func TestBlockedWrite(t *testing.T) {
 	t.Parallel()
 	l, x, done := blocked(t)
-	check(t, x, State{Announced: 1, Identified: true, Blocked: true})
+	check(t, x, State{Announced: 1, Identified: true, Blocked: true, Leaving: sometime})
 	close(l.blocked)
+	<-done
+	check(t, x, State{Announced: 1, Identified: true, Written: 1})
+}
+
+// TestLeaving: a Write under way may be another stream's, or leave some to be written.
+func TestLeaving(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		writes []byte
+		want   State
+	}{
+		"another stream":          {frames(t, data(3, true, message(7, false))), State{Announced: 2, Identified: true, Written: 1}},
+		"a part":                  {frames(t, data(1, false, message(20, false)[:9])), State{Announced: 2, Identified: true, Written: 1}},
+		"the end":                 {frames(t, data(1, false, message(20, false))), State{Announced: 2, Identified: true, Written: 1, Leaving: sometime}},
+		"the end and another's":   {frames(t, data(1, false, message(20, false)), data(3, true, message(7, false))), State{Announced: 2, Identified: true, Written: 1, Leaving: sometime}},
+		"the end of the stream's": {frames(t, data(1, true, nil)), State{Announced: 2, Identified: true, Written: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := linked(t)
+			x, other, gone := l.of.Begin(), l.of.Begin(), l.of.Begin()
+			x.Announce(10)
+			gone.Announce(5)
+			l.write(frames(t, headers(1, false), data(1, false, message(10, false)), headers(3, false),
+				headers(5, false), data(5, true, message(5, false))))
+			x.Announce(20)
+			other.Announce(7)
+			l.entered, l.blocked = make(chan struct{}), make(chan struct{})
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				l.write(tt.writes)
+			}()
+			<-l.entered
+			tt.want.Blocked = true
+			check(t, x, tt.want)
+			check(t, gone, State{Announced: 1, Identified: true, Written: 1, Blocked: true})
+			close(l.blocked)
+			<-done
+		})
+	}
+}
+
+// TestWriteAboveTLS: a Write in clear is over when all that TLS makes of it is written.
+func TestWriteAboveTLS(t *testing.T) {
+	t.Parallel()
+	w := new(Watcher)
+	raw := w.Watch(&end{tb: t})
+	below := &link{end: &end{tb: t}, conn: raw}
+	above := &link{end: &end{tb: t}, conn: w.WatchClear(raw, &end{tb: t})}
+	above.write([]byte(http2.ClientPreface), frames(t, func(f *http2.Framer) error { return f.WriteSettings() }))
+	x := w.Find(above.conn.RemoteAddr()).Begin()
+	x.Announce(10)
+	secured := above.conn.(*socket).Conn.(*end)
+	secured.entered, secured.blocked = make(chan struct{}), make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		above.write(frames(t, headers(1, false), data(1, true, message(10, false))))
+	}()
+	<-secured.entered
+	for range 2 {
+		below.write([]byte{0x17, 0x03, 0x03})
+		check(t, x, State{Announced: 1, Identified: true, Blocked: true, Leaving: sometime})
+	}
+	close(secured.blocked)
 	<-done
 	check(t, x, State{Announced: 1, Identified: true, Written: 1})
 }
