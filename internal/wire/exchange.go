@@ -114,6 +114,15 @@ func (x *Exchange) Idle() <-chan struct{} {
 	return c.idle
 }
 
+// leaves reports whether what was written of a stream has the end of the exchange's last
+// message, or may have it. connection.mu is held.
+func (x *Exchange) leaves(st *stream) bool {
+	if st == x.stream {
+		return st.messages.whole >= x.announced
+	}
+	return st.crowd != nil && st.crowd == x.crowd && st.messages.whole > 0
+}
+
 // State is what is known of an exchange.
 type State struct {
 	Connection *Connection
@@ -124,7 +133,7 @@ type State struct {
 	Frames     bool
 	Identified bool      // the stream is known
 	Blocked    bool      // a write to the connection is under way
-	Leaving    time.Time // when that began, if it is to write the end of the last message announced; zero: not so
+	Leaving    time.Time // when that began, if it has the end of the last message announced, or may have; zero: not so
 	Announced  int       // messages that were announced
 	Compressed bool      // there are compressed ones among them
 	Written    int       // messages that were written whole
@@ -155,7 +164,7 @@ func (x *Exchange) State() State {
 	s.Announced, s.Compressed = x.announced, x.compressed
 	s.Written, s.WrittenAt, s.Part, s.Whole = x.written, x.writtenAt, x.part, x.whole
 	s.Answering, s.Receiving, s.Ended = x.heard, x.received, x.ended
-	if st := x.stream; c.blocked && st != nil && st.touched && st.messages.whole >= x.announced {
+	if c.blocked && slices.ContainsFunc(c.touched, x.leaves) {
 		s.Leaving = c.began
 	}
 	if x.crowd != nil {

@@ -254,6 +254,30 @@ func TestLeaving(t *testing.T) {
 	}
 }
 
+// TestLeavingCrowd: whose message it is that leaves, of some compressed ones, nobody knows.
+func TestLeavingCrowd(t *testing.T) {
+	t.Parallel()
+	l := linked(t)
+	x, other, late := l.of.Begin(), l.of.Begin(), l.of.Begin()
+	for _, x := range []*Exchange{x, other} {
+		x.AnnounceCompressed(1, 100)
+	}
+	l.write(frames(t, headers(1, false), headers(3, false)))
+	l.entered, l.blocked = make(chan struct{}), make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		l.write(frames(t, data(1, true, message(10, true))))
+	}()
+	<-l.entered
+	for _, x := range []*Exchange{x, other} {
+		check(t, x, State{Announced: 1, Compressed: true, Crowded: true, Blocked: true, Leaving: sometime})
+	}
+	check(t, late, State{Blocked: true})
+	close(l.blocked)
+	<-done
+}
+
 // TestWriteAboveTLS: a Write in clear is over when all that TLS makes of it is written.
 func TestWriteAboveTLS(t *testing.T) {
 	t.Parallel()
