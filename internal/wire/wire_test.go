@@ -189,29 +189,38 @@ func TestPartly(t *testing.T) {
 	check(t, x, State{Announced: 1, Identified: true, Written: 1})
 }
 
-// blocked returns a link on which the Write of an exchange's message is under way until
-// its blocked is closed; then done is.
-func blocked(t *testing.T) (l *link, x *Exchange, done chan struct{}) {
-	t.Helper()
-	l = linked(t)
+// hold begins to write b, on a goroutine. Once its release is called, the Write goes on,
+// and release returns when it is over.
+func (l *link) hold(b []byte) (release func()) {
+	l.tb.Helper()
 	l.entered, l.blocked = make(chan struct{}), make(chan struct{})
-	x, done = l.of.Begin(), make(chan struct{})
-	x.Announce(10)
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		l.write(frames(t, headers(1, false), data(1, true, message(10, false))))
+		l.write(b)
 	}()
 	<-l.entered
-	return l, x, done
+	return func() {
+		close(l.blocked)
+		<-done
+	}
+}
+
+// blocked returns an exchange the Write of whose message is under way.
+func blocked(t *testing.T) (x *Exchange, release func()) {
+	t.Helper()
+	l := linked(t)
+	x = l.of.Begin()
+	x.Announce(10)
+	return x, l.hold(frames(t, headers(1, false), data(1, true, message(10, false))))
 }
 
 // TestBlockedWrite: what is in a Write that does not return is not written.
 func TestBlockedWrite(t *testing.T) {
 	t.Parallel()
-	l, x, done := blocked(t)
+	x, release := blocked(t)
 	check(t, x, State{Announced: 1, Identified: true, Blocked: true, Leaving: sometime})
-	close(l.blocked)
-	<-done
+	release()
 	check(t, x, State{Announced: 1, Identified: true, Written: 1})
 }
 
@@ -238,18 +247,11 @@ func TestLeaving(t *testing.T) {
 				headers(5, false), data(5, true, message(5, false))))
 			x.Announce(20)
 			other.Announce(7)
-			l.entered, l.blocked = make(chan struct{}), make(chan struct{})
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				l.write(tt.writes)
-			}()
-			<-l.entered
+			release := l.hold(tt.writes)
 			tt.want.Blocked = true
 			check(t, x, tt.want)
 			check(t, gone, State{Announced: 1, Identified: true, Written: 1, Blocked: true})
-			close(l.blocked)
-			<-done
+			release()
 		})
 	}
 }
@@ -263,45 +265,30 @@ func TestLeavingCrowd(t *testing.T) {
 		x.AnnounceCompressed(1, 100)
 	}
 	l.write(frames(t, headers(1, false), headers(3, false)))
-	l.entered, l.blocked = make(chan struct{}), make(chan struct{})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		l.write(frames(t, data(1, true, message(10, true))))
-	}()
-	<-l.entered
+	release := l.hold(frames(t, data(1, true, message(10, true))))
 	for _, x := range []*Exchange{x, other} {
 		check(t, x, State{Announced: 1, Compressed: true, Crowded: true, Blocked: true, Leaving: sometime})
 	}
 	check(t, late, State{Blocked: true})
-	close(l.blocked)
-	<-done
+	release()
 }
 
 // TestWriteAboveTLS: a Write in clear is over when all that TLS makes of it is written.
 func TestWriteAboveTLS(t *testing.T) {
 	t.Parallel()
-	w := new(Watcher)
+	w, inClear := new(Watcher), &end{tb: t}
 	raw := w.Watch(&end{tb: t})
 	below := &link{end: &end{tb: t}, conn: raw}
-	above := &link{end: &end{tb: t}, conn: w.WatchClear(raw, &end{tb: t})}
+	above := &link{end: inClear, conn: w.WatchClear(raw, inClear)}
 	above.write([]byte(http2.ClientPreface), frames(t, func(f *http2.Framer) error { return f.WriteSettings() }))
 	x := w.Find(above.conn.RemoteAddr()).Begin()
 	x.Announce(10)
-	secured := above.conn.(*socket).Conn.(*end)
-	secured.entered, secured.blocked = make(chan struct{}), make(chan struct{})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		above.write(frames(t, headers(1, false), data(1, true, message(10, false))))
-	}()
-	<-secured.entered
+	release := above.hold(frames(t, headers(1, false), data(1, true, message(10, false))))
 	for range 2 {
 		below.write([]byte{0x17, 0x03, 0x03})
 		check(t, x, State{Announced: 1, Identified: true, Blocked: true, Leaving: sometime})
 	}
-	close(secured.blocked)
-	<-done
+	release()
 	check(t, x, State{Announced: 1, Identified: true, Written: 1})
 }
 
@@ -309,7 +296,7 @@ func TestWriteAboveTLS(t *testing.T) {
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	<-linked(t).of.Begin().Idle() // there is none
-	l, x, done := blocked(t)
+	x, release := blocked(t)
 	var waiting sync.WaitGroup
 	for range 2 {
 		idle := x.Idle()
@@ -323,9 +310,8 @@ func TestIdle(t *testing.T) {
 			check(t, x, State{Announced: 1, Identified: true, Written: 1})
 		})
 	}
-	close(l.blocked)
+	release()
 	waiting.Wait()
-	<-done
 	<-x.Idle()
 }
 
@@ -744,18 +730,11 @@ func TestSentWhileBlocked(t *testing.T) {
 	t.Parallel()
 	l := linked(t)
 	begun := time.Now()
-	l.entered, l.blocked = make(chan struct{}), make(chan struct{})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		l.write(make([]byte, 1000))
-	}()
-	<-l.entered
+	release := l.hold(make([]byte, 1000))
 	if at, known := l.of.sent.oldest(500); !known || at.Before(begun) {
 		t.Errorf("the oldest of the Write's bytes is said to be %v older than the Write", begun.Sub(at))
 	}
-	close(l.blocked)
-	<-done
+	release()
 }
 
 // TestWhatCameIn: a header, a message, and neither for the next message of the client's.
