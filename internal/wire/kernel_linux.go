@@ -15,52 +15,52 @@ type kernel struct{ socket syscall.RawConn }
 
 // kernelOf returns the kernel's side of conn, if it is a TCP socket.
 func kernelOf(conn net.Conn) kernel {
-	var k kernel
 	c, ok := conn.(syscall.Conn)
 	if !ok {
-		return k
+		return kernel{}
 	}
 	socket, err := c.SyscallConn()
 	if err != nil {
-		return k
+		return kernel{}
 	}
-	if cerr := socket.Control(func(fd uintptr) {
-		_, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-	}); cerr == nil && err == nil { // else a socket of another family
-		k.socket = socket
+	k := kernel{socket}
+	if !k.ask(func(fd int) error {
+		_, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		return err
+	}) {
+		return kernel{} // a socket of another family
 	}
 	return k
+}
+
+// ask asks about the socket, and reports whether there was an answer.
+func (k kernel) ask(question func(fd int) error) bool {
+	if k.socket == nil {
+		return false
+	}
+	var err error
+	cerr := k.socket.Control(func(fd uintptr) { err = question(int(fd)) })
+	return cerr == nil && err == nil
 }
 
 // unacknowledged returns how many bytes the socket holds for which there is no
 // acknowledgement.
 func (k kernel) unacknowledged() (n int, ok bool) {
-	if k.socket == nil {
-		return 0, false
-	}
-	var err error
-	if cerr := k.socket.Control(func(fd uintptr) {
-		n, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
-	}); cerr != nil || err != nil {
-		return 0, false
-	}
-	return n, true
+	ok = k.ask(func(fd int) (err error) {
+		n, err = unix.IoctlGetInt(fd, unix.SIOCOUTQ)
+		return err
+	})
+	return n, ok
 }
 
 // takesMore reports whether a Write would not wait for the socket.
 func (k kernel) takesMore() bool {
-	if k.socket == nil {
-		return false
-	}
-	var polled []unix.PollFd
-	var err error
-	if cerr := k.socket.Control(func(fd uintptr) {
-		polled = []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}} //nolint:gosec // the kernel's numbers are of this size
-		_, err = unix.Poll(polled, 0)
-	}); cerr != nil || err != nil {
-		return false
-	}
-	return polled[0].Revents == unix.POLLOUT // and no error, and it is not closed
+	polled := []unix.PollFd{{Events: unix.POLLOUT}}
+	return k.ask(func(fd int) error {
+		polled[0].Fd = int32(fd) //nolint:gosec // the kernel's numbers are of this size
+		_, err := unix.Poll(polled, 0)
+		return err
+	}) && polled[0].Revents == unix.POLLOUT // and no error, nor that it is gone
 }
 
 // Keepalive turns the socket's TCP keepalive on, with the system's own times.
