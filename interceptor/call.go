@@ -26,7 +26,9 @@ type call struct {
 	conn     *grpc.ClientConn // nil for an in-process channel
 	limit    limit            // guarded by an openLimit where there is one, until it is settled
 
-	followers *follower // of the handout's end, beside its first; guarded by its mu
+	// What is to be run at the handout's end. Guarded by its mu.
+	first     func()    // most calls have one and no more; nil: none
+	followers *follower // beside the first
 
 	// What the next call has too.
 	onParentEnded func() // parentEnded
@@ -77,8 +79,9 @@ func (e *ending) due() time.Time {
 func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.GRPCType, conn *grpc.ClientConn, o *callOptions) *call {
 	policy, undecided := t.policies.of(conn)
 	undecided = undecided && o.limit == nil && !outranks(policy.Resolve(method).Level)
+	rare := o.rare(undecided, t.needsTrailer(conn, method, typ, o))
 	c := t.idle.take()
-	h := &handout{parent: ctx, rare: o.rare(undecided), done: make(chan struct{}), call: c}
+	h := &handout{parent: ctx, rare: rare, done: make(chan struct{}), call: c}
 	c.id = futuremap.NextID()
 	if c.method != method {
 		c.method, c.word.policy = method, nil

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/metadata"
 )
 
 // callOptions is what the interceptor needs to know of a call's options. In each
@@ -87,10 +88,14 @@ func (o *callOptions) messageCodec() messageCodec {
 }
 
 // rare returns what the call has that few calls have; nil if there is nothing.
-// undecided tells that its limit may be decided later.
-func (o *callOptions) rare(undecided bool) *rare {
-	if o.codec == nil && o.subtype == "" && o.credentials == nil && !undecided && o.late == nil {
+// undecided tells that its limit may be decided later, trailer that it needs its trailer.
+func (o *callOptions) rare(undecided, trailer bool) *rare {
+	if o.codec == nil && o.subtype == "" && o.credentials == nil && o.late == nil && !undecided && !trailer {
 		return nil
 	}
-	return &rare{codec: o.messageCodec(), codecName: o.codecName, credentials: o.credentials, late: o.late}
+	r := &rare{codec: o.messageCodec(), codecName: o.codecName, credentials: o.credentials, late: o.late}
+	if trailer {
+		r.trailer = new(metadata.MD)
+	}
+	return r
 }

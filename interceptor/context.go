@@ -92,11 +92,10 @@ func (h *handout) AfterFunc(f func()) (stop func() bool) {
 	case h.outcome.Load() != nil:
 		go f()
 		return neverStops
-	case h.first == nil:
-		h.first = f
+	case h.call.first == nil: // before the end there is the call
+		h.call.first = f
 		return neverStops
 	default:
-		// Before the end there is the call.
 		another := &follower{run: f, next: h.call.followers}
 		h.call.followers = another
 		return func() bool { return h.unfollow(another) }
@@ -143,7 +142,7 @@ func (h *handout) endAs(o *outcome, part bool) (parted bool) {
 		return false
 	}
 	h.mu.Lock()
-	first, more := h.first, h.call.followers
+	first, more := h.call.first, h.call.followers
 	set(&h.call.followers, nil)
 	if part {
 		h.call = nil

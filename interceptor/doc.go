@@ -16,11 +16,12 @@
 // The interceptor adds witnesses to each call, as gRPC's own call options: a codec
 // around the call's codec, which learns when the transport takes the last byte of
 // the request; call credentials around the call's credentials, which learn of each
-// attempt and its addresses; a target for the trailer; and a function for the end. What
-// the caller gave keeps its meaning. The verdict is a pure function of what they have
-// seen by the time the limit passed, and not of the code or text of gRPC's error, with
-// two exceptions: one that the message admits ("evidence: gRPC's text"), and where gRPC
-// may retry and a trailer has come, its text can rule out that the call was in a backoff.
+// attempt and its addresses; a function for the end; and, where it may decide something
+// (as with a retry policy), a target for the trailer. What the caller gave keeps its
+// meaning. The verdict is a pure function of what they have seen by the time the limit
+// passed, and not of the code or text of gRPC's error, with two exceptions: one that the
+// message admits ("evidence: gRPC's text"), and where gRPC may retry and a trailer has
+// come, its text can rule out that the call was in a backoff.
 //
 // # In a chain
 //

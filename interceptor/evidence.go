@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
@@ -52,6 +51,7 @@ type facts struct {
 	attempts   int  // begun on a connection
 	tries           // the same as gRPC's retry policy counts them
 	stream     bool // the last attempt got a stream
+	named      bool // gRPC has asked our codec for its name: it has it
 	encoded    bool // a request was to be encoded, hence some attempt got a stream
 	inGRPC     int  // runs of the call that gRPC has not ended: by requests encoded; of a stream by attempts, and 1 at most
 	twofold    bool // of a unary call, there were several of them at a time, since there last was none
@@ -75,7 +75,7 @@ type facts struct {
 	exceeded bool // and said DEADLINE_EXCEEDED there
 
 	// What gRPC wrote when it was finished with the last stream that it got.
-	finished bool // there was such a stream
+	finished bool // there was such a stream, or may have been
 	trailer  bool // it ended with a trailer that says something: an answer
 }
 
@@ -198,7 +198,7 @@ func (w *finishWitness) onFinish(err error) {
 	exceeded := status.Code(err) == codes.DeadlineExceeded
 	if s := h.witnessed(); s != nil {
 		s.noteTold(exceeded)
-		s.noteFinish(w.trailer)
+		h.noteFinish(err == nil)
 		h.mu.Unlock()
 	}
 	w.rare.lateCall().noteEnd(err)
@@ -210,16 +210,6 @@ func (s *sightings) noteTold(exceeded bool) {
 	if s.inGRPC > 0 {
 		s.inGRPC--
 	}
-}
-
-// noteFinish takes the trailer as gRPC's option leaves it: nil where there was no
-// stream. mu is held.
-func (s *sightings) noteFinish(trailer metadata.MD) {
-	if trailer == nil {
-		return
-	}
-	s.finished = true
-	s.trailer = len(trailer) > 0
 }
 
 // noteAttempt sees an attempt begin on the connection that its context tells; asks
@@ -272,16 +262,6 @@ func (s *sightings) noteAttempt(p *peer.Peer, deadline time.Time, n *network) {
 	s.twofold = s.twofold && s.inGRPC > 0
 	s.untaken = s.owed()
 	s.each((*message).resend)
-}
-
-// noteTrailer asks a stream that is over for its trailer, if gRPC has not told yet.
-func (s *sightings) noteTrailer(trailer func() metadata.MD) {
-	if finished := s.now().finished; !finished {
-		md := trailer()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.noteFinish(md)
-	}
 }
 
 // noteOpened sees that a stream is open. As long as there is no message, all that

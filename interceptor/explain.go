@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 
 	"github.com/duetime/duetime/internal/wire"
@@ -242,8 +244,8 @@ func (c *call) expired(err error) *TimeoutError {
 	if side, _ := classify(ev); side == ServerSide || c.expiry.seen.slotless() {
 		// gRPC sends a request again by itself when the server never processed it, and
 		// looks for another connection when one is lost whose stream slot it waited for.
-		// Where it finds none, only its words tell.
-		ev.unready = !after.trailer && !after.heard && waitedForConnection(err)
+		// Where it finds none, only its words tell; a server may use the same.
+		ev.unready = !after.trailer && !after.heard && waitedForConnection(err) && !c.connected()
 	}
 	if err == nil || errors.Is(err, io.EOF) {
 		err = context.DeadlineExceeded // the answer came after all, and too late
@@ -331,13 +333,13 @@ func reached(deadline, start, end time.Time, spoke bool) bool {
 // DEADLINE_EXCEEDED is taken for that deadline.
 const ownDeadlineSlack = 10 * time.Millisecond
 
-// spoke reports whether a server has spoken on the last stream, given that no
-// deadline of the call's has passed: by its trailer, or because gRPC itself says
-// DEADLINE_EXCEEDED of a stream that it had, which it then knows from nobody else.
-// (A trailer after a header may say nothing, and the header is not asked for: gRPC
-// would copy it for every call.)
+// spoke reports whether a server has said DEADLINE_EXCEEDED on the last stream, given
+// that no deadline of the call's has passed: by its trailer, unless gRPC says that it was
+// about something else, or because gRPC itself says DEADLINE_EXCEEDED of a stream that it
+// had, which it then knows from nobody else. (A trailer after a header may say nothing,
+// and the header is not asked for: gRPC would copy it for every call.)
 func (s *sighting) spoke() bool {
-	return s.trailer || s.finished && s.exceeded && s.attempts > 0
+	return s.trailer && (s.exceeded || !s.ended) || s.finished && s.exceeded && s.attempts > 0
 }
 
 // cutBelow says in te that a limit of which the policy knows nothing ended the
@@ -371,6 +373,15 @@ func (c *call) explained(err error) bool {
 
 func isDeadlineExceeded(err error) bool {
 	return status.Code(err) == codes.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded)
+}
+
+// connected reports whether the call's channel has a connection.
+func (c *call) connected() bool { return c.conn == nil || isReady(c.conn) }
+
+// isReady reports whether a channel has a connection. A test's empty grpc.ClientConn,
+// which has no target, has no state to ask for either.
+func isReady(conn *grpc.ClientConn) bool {
+	return conn.Target() != "" && conn.GetState() == connectivity.Ready
 }
 
 // waitedForConnection recognises the two wordings of gRPC's picker for a context

@@ -49,7 +49,7 @@ const nativeCut = `{"methodConfig": [{"name": [{}], "timeout": "0.1s"}]}`
 
 // TestCutBelowAfterHeader: a server's header is no answer.
 func TestCutBelowAfterHeader(t *testing.T) {
-	each(t, bubbleModes[:1], func(t *testing.T, m mode) {
+	each(t, []mode{plainMode, connectedMode}, func(t *testing.T, m mode) {
 		gate := testserver.NewGate(t)
 		s := testserver.New(t, m.network, func(ctx context.Context, req *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
 			if err := grpc.SendHeader(ctx, metadata.Pairs("a", "b")); err != nil {
@@ -66,7 +66,7 @@ func TestCutBelowAfterHeader(t *testing.T) {
 
 // TestCutBelowInBackoff: the answer was the attempt's before.
 func TestCutBelowInBackoff(t *testing.T) {
-	each(t, bubbleModes[:1], func(t *testing.T, m mode) {
+	each(t, []mode{plainMode, connectedMode}, func(t *testing.T, m mode) {
 		s := testserver.New(t, m.network, testserver.Fail(10*time.Millisecond, unavailable))
 		cut := func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 			ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)

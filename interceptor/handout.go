@@ -28,9 +28,8 @@ type handout struct {
 	done     chan struct{}
 	outcome  atomic.Pointer[outcome] // nil until the end
 
-	mu    sync.Mutex
-	first func() // guarded by mu; the first to be run at the end; most calls have one and no more; nil: none
-	call  *call  // guarded by mu; nil from the end on, or from some time after it: see endAs and part
+	mu   sync.Mutex
+	call *call // guarded by mu; nil from the end on, or from some time after it: see endAs and part
 
 	// In place of slices, which would take an object each: the first message where it
 	// is in one buffer, and the options where there is one of the user's at most, as
@@ -42,13 +41,11 @@ type handout struct {
 	// Two of the options: see inPlace.
 	codecOption       grpc.ForceCodecV2CallOption
 	credentialsOption grpc.PerRPCCredsCallOption
-
-	// trailer is for gRPC to write and for the finishWitness to read, and nobody else.
-	trailer metadata.MD
 }
 
-// ourOptions is the number of options that the witnesses take.
-const ourOptions = 4
+// ourOptions is the number of options that the witnesses take. Where there is a target
+// for the trailer, it takes one more.
+const ourOptions = 3
 
 // rare is what the handouts of few calls have. A nil rare has none of it.
 type rare struct {
@@ -57,6 +54,7 @@ type rare struct {
 	credentials credentials.PerRPCCredentials // the user's; nil: none
 	open        *openLimit                    // decides the deadline when it is first asked for; nil: it is decided
 	late        *lateCall                     // nil: the call ends with its limit
+	trailer     *metadata.MD                  // for gRPC to write and for the finishWitness to read, and nobody else; nil: not asked for
 }
 
 // messageCodec returns the call's codec. It is looked up for each message: see
@@ -87,6 +85,14 @@ func (r *rare) lateCall() *lateCall {
 	return r.late
 }
 
+// trailerTarget returns where gRPC is to write the trailer; nil: nowhere.
+func (r *rare) trailerTarget() *metadata.MD {
+	if r == nil {
+		return nil
+	}
+	return r.trailer
+}
+
 // usersCredentials returns the call credentials that the user gave; nil: none.
 func (r *rare) usersCredentials() credentials.PerRPCCredentials {
 	if r == nil {
@@ -111,9 +117,9 @@ func (h *handout) witnessed() *sightings {
 // stands before all, so that an option in which we did not recognise one (a type of
 // the user's that embeds gRPC's) overrides ours and not the other way round.
 func (h *handout) optionsAmong(opts []grpc.CallOption, o *callOptions, onFinish func(error)) []grpc.CallOption {
-	all := h.options[:0]
-	if len(opts)+ourOptions > len(h.options) {
-		all = make([]grpc.CallOption, 0, len(opts)+ourOptions)
+	all, trailer := h.options[:0], h.rare.trailerTarget()
+	if trailer != nil || len(opts)+ourOptions > len(h.options) {
+		all = make([]grpc.CallOption, 0, len(opts)+ourOptions+1)
 	}
 	for i := range len(opts) + 1 {
 		if i == o.codecEnd && h.rare.hasCodec() {
@@ -128,11 +134,11 @@ func (h *handout) optionsAmong(opts []grpc.CallOption, o *callOptions, onFinish 
 			all = append(all, opts[i])
 		}
 	}
+	if trailer != nil {
+		all = append(all, grpc.TrailerCallOption{TrailerAddr: trailer})
+	}
 	// Who appends to the result, maybe twice, must not do so in place.
-	return slices.Clip(append(all,
-		grpc.TrailerCallOption{TrailerAddr: &h.trailer},
-		grpc.OnFinishCallOption{OnFinish: onFinish},
-	))
+	return slices.Clip(append(all, grpc.OnFinishCallOption{OnFinish: onFinish}))
 }
 
 // part parts the handout from its call: nothing that anybody does with it from

@@ -25,9 +25,6 @@ import (
 	"github.com/duetime/duetime/timeoutcfg"
 )
 
-// evidenceBubble sees frames, in virtual time, and has no kernel to ask.
-var evidenceBubble = bubbleModes[3]
-
 // TestSocketThatNobodyDrains: gRPC has taken the whole request for writing, and the
 // write never ends.
 func TestSocketThatNobodyDrains(t *testing.T) {
@@ -53,7 +50,7 @@ func TestSocketThatNobodyDrains(t *testing.T) {
 // TestWrittenSoFar: of a request that flow control holds back, the message says how
 // much has left.
 func TestWrittenSoFar(t *testing.T) {
-	each(t, append(bubbleModes[:2:2], evidenceBubble, evidenceMode), func(t *testing.T, m mode) {
+	each(t, []mode{plainMode, dialMode, evidenceBubble, evidenceMode}, func(t *testing.T, m mode) {
 		raw := testserver.NewRaw(t, m.network, testserver.Script{InitialWindow: 100_000})
 		r := m.rig(t, raw, setup{policy: m.brief()}).ready()
 		bracket := sound(t, r.expired(errorOf(r.call(t.Context(), payload(mebibyte))), m.clientSending(payload(mebibyte)))).bracket
@@ -286,7 +283,7 @@ func TestServersAnswerIsNoExpiry(t *testing.T) {
 func TestHeaderBeforeAnIdleUser(t *testing.T) {
 	for name, answers := range map[string]bool{"header": false, "header and message": true} {
 		t.Run(name, func(t *testing.T) {
-			each(t, []mode{bubbleModes[1], evidenceBubble}, func(t *testing.T, m mode) {
+			each(t, []mode{dialMode, evidenceBubble}, func(t *testing.T, m mode) {
 				gate := testserver.NewGate(t)
 				s := testserver.New(t, m.network, nil, testserver.WithStream(func(_ any, stream grpc.ServerStream) error {
 					if err := stream.RecvMsg(&testpb.StreamingOutputCallRequest{}); err != nil {

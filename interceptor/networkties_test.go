@@ -239,7 +239,7 @@ func TestStorm(t *testing.T) {
 // TestNextMessageNotBegun: that all is written that was begun does not mean that all is
 // written.
 func TestNextMessageNotBegun(t *testing.T) {
-	each(t, []mode{bubbleModes[1], evidenceBubble}, func(t *testing.T, m mode) {
+	each(t, []mode{dialMode, evidenceBubble}, func(t *testing.T, m mode) {
 		first := &testpb.StreamingOutputCallRequest{Payload: payload(1000).GetPayload()}
 		window := uint32(5 + proto.Size(first))
 		r := m.rig(t, testserver.NewRaw(t, m.network, testserver.Script{InitialWindow: window}), setup{policy: m.brief()})
@@ -267,7 +267,7 @@ func TestNextMessageNotBegun(t *testing.T) {
 // TestTwoRunsInside: of two runs of one call, the wire's word on one says nothing of
 // the other.
 func TestTwoRunsInside(t *testing.T) {
-	each(t, []mode{bubbleModes[1], evidenceBubble}, func(t *testing.T, m mode) {
+	each(t, []mode{dialMode, evidenceBubble}, func(t *testing.T, m mode) {
 		gate := testserver.NewGate(t)
 		second := make(chan struct{})
 		var encoded atomic.Int64

@@ -99,8 +99,13 @@ func (w *codecWitness) Unmarshal(data mem.BufferSlice, v any) error {
 
 // Name returns what gRPC makes the content-subtype when the call does not name
 // one: empty unless the user forced a codec, so that the content type stays what
-// it was.
+// it was. gRPC asks for it when a run of the call begins, unless the call names a
+// content-subtype.
 func (w *codecWitness) Name() string {
+	if s := (*handout)(w).witnessed(); s != nil {
+		s.named = true
+		s.mu.Unlock()
+	}
 	if w.rare == nil {
 		return ""
 	}

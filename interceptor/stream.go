@@ -141,7 +141,7 @@ func (s *clientStream) received(err error) error {
 	if err != nil {
 		// gRPC calls onFinish on the goroutine that was first to end the stream, which
 		// need not be this one.
-		s.call.seen.noteTrailer(s.Trailer)
+		s.call.seen.askTrailer(s.Trailer)
 	}
 	err = s.end(err)
 	s.told.Store(s.instead != nil)

@@ -25,7 +25,7 @@ import (
 // streamModes are the ways to make a stream under the policy.
 var (
 	streamModes       = append(slices.Clip(promptStreamModes), lateMode)
-	promptStreamModes = []mode{bubbleModes[0], bubbleModes[1], bubbleModes[3]} // gRPC returns before the user
+	promptStreamModes = []mode{plainMode, dialMode, evidenceBubble} // gRPC returns before the user
 )
 
 // streamLimit is what consumer300ms bounds everything by.

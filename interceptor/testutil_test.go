@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 
 	"github.com/duetime/duetime/interceptor"
@@ -22,6 +23,7 @@ import (
 // mode is one of the ways in which the body of a test is run.
 type mode struct {
 	network     testserver.Network
+	connected   bool // the client has its connection before the call, where it can get one
 	dialOptions bool // the client is made with DialOptions, not with the interceptor alone
 	future      bool // calls go through Async and Get
 	evidence    bool // with WithNetworkEvidence, which needs dialOptions
@@ -30,6 +32,9 @@ type mode struct {
 
 func (m mode) String() string {
 	s := m.network.String()
+	if m.connected {
+		s += ",connected"
+	}
 	if m.dialOptions {
 		s += ",DialOptions"
 	}
@@ -49,18 +54,23 @@ func (m mode) String() string {
 func (m mode) virtual() bool { return m.network == testserver.Bufconn }
 
 var (
-	plainMode = mode{network: testserver.Bufconn}
-	tcpMode   = mode{network: testserver.TCP}
-	// evidenceMode has connections of which there is most to see.
-	evidenceMode = mode{network: testserver.TCP, dialOptions: true, evidence: true}
-	lateMode     = mode{network: testserver.Bufconn, late: true}
+	plainMode     = mode{network: testserver.Bufconn}
+	connectedMode = mode{network: testserver.Bufconn, connected: true}
+	dialMode      = mode{network: testserver.Bufconn, dialOptions: true}
+	tcpMode       = mode{network: testserver.TCP}
+	// evidenceMode has connections of which there is most to see. evidenceBubble sees
+	// frames, in virtual time, and has no kernel to ask.
+	evidenceMode   = mode{network: testserver.TCP, dialOptions: true, evidence: true}
+	evidenceBubble = mode{network: testserver.Bufconn, dialOptions: true, evidence: true}
+	lateMode       = mode{network: testserver.Bufconn, late: true}
 	// bubbleModes and allModes cover what must not matter to an outcome.
 	// promptModes are those of the bubble where gRPC returns before the caller.
 	promptModes = []mode{
 		plainMode,
-		{network: testserver.Bufconn, dialOptions: true},
+		connectedMode,
+		dialMode,
 		{network: testserver.Bufconn, future: true},
-		{network: testserver.Bufconn, dialOptions: true, evidence: true},
+		evidenceBubble,
 	}
 	bubbleModes = append(slices.Clip(promptModes), lateMode,
 		mode{network: testserver.Bufconn, dialOptions: true, future: true, evidence: true, late: true})
@@ -140,6 +150,11 @@ func (m mode) rig(tb testing.TB, p peer, s setup) *rig {
 	// What is added to the chain after ours is further in.
 	opts = append(opts, grpc.WithChainUnaryInterceptor(s.inner...), grpc.WithChainStreamInterceptor(s.innerStream...))
 	r.cc = p.Dial(opts...)
+	if m.connected {
+		ctx, cancel := context.WithTimeout(tb.Context(), time.Second)
+		defer cancel()
+		_ = testserver.InState(ctx, r.cc, connectivity.Ready) // many a test is about a server that it cannot connect to
+	}
 	return r
 }
 
