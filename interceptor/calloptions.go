@@ -6,7 +6,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/metadata"
 )
 
 // callOptions is what the interceptor needs to know of a call's options. In each
@@ -93,9 +92,5 @@ func (o *callOptions) rare(undecided, trailer bool) *rare {
 	if o.codec == nil && o.subtype == "" && o.credentials == nil && o.late == nil && !undecided && !trailer {
 		return nil
 	}
-	r := &rare{codec: o.messageCodec(), codecName: o.codecName, credentials: o.credentials, late: o.late}
-	if trailer {
-		r.trailer = new(metadata.MD)
-	}
-	return r
+	return &rare{codec: o.messageCodec(), codecName: o.codecName, credentials: o.credentials, late: o.late, asksTrailer: trailer}
 }

@@ -54,7 +54,8 @@ type rare struct {
 	credentials credentials.PerRPCCredentials // the user's; nil: none
 	open        *openLimit                    // decides the deadline when it is first asked for; nil: it is decided
 	late        *lateCall                     // nil: the call ends with its limit
-	trailer     *metadata.MD                  // for gRPC to write and for the finishWitness to read, and nobody else; nil: not asked for
+	asksTrailer bool
+	trailer     metadata.MD // for gRPC to write and for the finishWitness to read, and nobody else
 }
 
 // messageCodec returns the call's codec. It is looked up for each message: see
@@ -87,10 +88,10 @@ func (r *rare) lateCall() *lateCall {
 
 // trailerTarget returns where gRPC is to write the trailer; nil: nowhere.
 func (r *rare) trailerTarget() *metadata.MD {
-	if r == nil {
+	if r == nil || !r.asksTrailer {
 		return nil
 	}
-	return r.trailer
+	return &r.trailer
 }
 
 // usersCredentials returns the call credentials that the user gave; nil: none.
