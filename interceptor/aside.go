@@ -44,10 +44,10 @@ func (l *lateResponses) aside(reply any, opts []grpc.CallOption) *lateCall {
 
 // invokeAside makes the call. It returns when gRPC has returned, or when the caller
 // need not wait for that any more.
-func (t *Timeouts) invokeAside(c *call, req any, o *callOptions, invoker grpc.UnaryInvoker) error {
+func (t *Timeouts) invokeAside(c *call, room []grpc.CallOption, req any, o *callOptions, invoker grpc.UnaryInvoker) error {
 	k, h := o.late, c.handout()
 	defer o.future.end(c)
-	opts := h.optionsAmong(k.targets.opts, o, (*finishWitness)(h).onFinish)
+	opts := c.optionsAmong(room, k.targets.opts, o, (*finishWitness)(h).onFinish)
 	release := c.begin()
 	defer release()
 	go k.run(func() error { return invoker(h, c.method, req, k.unary.reply.own, c.conn, opts...) })

@@ -8,6 +8,7 @@ import (
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/duetime/duetime/internal/futuremap"
 	"github.com/duetime/duetime/timeoutcfg"
@@ -25,6 +26,8 @@ type call struct {
 	typ      interceptors.GRPCType
 	conn     *grpc.ClientConn // nil for an in-process channel
 	limit    limit            // guarded by an openLimit where there is one, until it is settled
+
+	trailer *metadata.MD // the handout's; nil: it does not ask for it. Set before the call begins
 
 	// What is to be run at the handout's end. Guarded by its mu.
 	first     func()    // most calls have one and no more; nil: none
@@ -75,13 +78,15 @@ func (e *ending) due() time.Time {
 	return e.at
 }
 
-// newCall prepares a call. It is not in flight yet.
-func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.GRPCType, conn *grpc.ClientConn, o *callOptions) *call {
+// newCall prepares a call. It is not in flight yet. room is for its optionsAmong.
+func (t *Timeouts) newCall(
+	ctx context.Context, method string, typ interceptors.GRPCType, conn *grpc.ClientConn, o *callOptions,
+) (c *call, room []grpc.CallOption) {
 	policy, undecided := t.policies.of(conn)
 	undecided = undecided && o.limit == nil && !outranks(policy.Resolve(method).Level)
-	rare := o.rare(undecided, t.needsTrailer(conn, method, typ, o))
-	c := t.idle.take()
-	h := &handout{parent: ctx, rare: rare, done: make(chan struct{}), call: c}
+	c = t.idle.take()
+	h, room := c.handOut(t.needsTrailer(conn, method, typ, o))
+	h.parent, h.rare = ctx, o.rare(undecided)
 	c.id = futuremap.NextID()
 	if c.method != method {
 		c.method, c.word.policy = method, nil
@@ -94,7 +99,6 @@ func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.
 		c.clock = clock{} // what is left until then is what the wall clock says now
 	}
 	c.seen.start = c.clock.now()
-	c.inFlight.Call, c.seen.mu = h, &h.mu
 	c.decide(&c.limit, policy, o.limit, deadline, hasDeadline)
 	if c.limit.level != timeoutcfg.LevelContext { // else it is the parent's
 		h.deadline = c.limit.at
@@ -106,8 +110,9 @@ func (t *Timeouts) newCall(ctx context.Context, method string, typ interceptors.
 		h.rare.open = &openLimit{call: c, local: policy, deadline: deadline, hasDeadline: hasDeadline}
 	}
 	c.seen.unary = typ == interceptors.Unary
+	c.seen.nameless = o.subtype != ""
 	c.seen.retained = o.retryBuffer >= messageHeaderSize
-	return c
+	return c, room
 }
 
 // decide makes l the call's limit under a policy.

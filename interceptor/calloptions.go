@@ -21,6 +21,7 @@ type callOptions struct {
 	credsEnd    int // the index behind the option that gave them; 0: none did
 	retryBuffer int // bytes of a request that gRPC keeps for retries
 	late        *lateCall
+	foreign     bool // some option is of another type, which may hold a codec, say
 }
 
 // defaultRetryBuffer is gRPC-Go's own default.
@@ -60,6 +61,11 @@ func (o *callOptions) read(opts []grpc.CallOption) {
 			o.retryBuffer = opt.MaxRetryRPCBufferSize
 		case *grpc.MaxRetryRPCBufferSizeCallOption:
 			o.retryBuffer = opt.MaxRetryRPCBufferSize
+		case grpc.StaticMethodCallOption, grpc.FailFastCallOption, grpc.CompressorCallOption,
+			grpc.HeaderCallOption, grpc.TrailerCallOption, grpc.PeerCallOption, grpc.OnFinishCallOption,
+			grpc.MaxRecvMsgSizeCallOption, grpc.MaxSendMsgSizeCallOption:
+		default:
+			o.foreign = true
 		}
 	}
 }
@@ -87,10 +93,10 @@ func (o *callOptions) messageCodec() messageCodec {
 }
 
 // rare returns what the call has that few calls have; nil if there is nothing.
-// undecided tells that its limit may be decided later, trailer that it needs its trailer.
-func (o *callOptions) rare(undecided, trailer bool) *rare {
-	if o.codec == nil && o.subtype == "" && o.credentials == nil && o.late == nil && !undecided && !trailer {
+// undecided tells that its limit may be decided later.
+func (o *callOptions) rare(undecided bool) *rare {
+	if o.codec == nil && o.subtype == "" && o.credentials == nil && !undecided && o.late == nil {
 		return nil
 	}
-	return &rare{codec: o.messageCodec(), codecName: o.codecName, credentials: o.credentials, late: o.late, asksTrailer: trailer}
+	return &rare{codec: o.messageCodec(), codecName: o.codecName, credentials: o.credentials, late: o.late}
 }

@@ -56,7 +56,7 @@ func TestDeadlineOnTheWallClock(t *testing.T) {
 			began := time.Now()
 			ctx, cancel := context.WithDeadline(t.Context(), began.Add(left).Round(0))
 			defer cancel()
-			c := afterStep(step).newCall(ctx, "/a.B/C", interceptors.Unary, nil, &callOptions{})
+			c, _ := afterStep(step).newCall(ctx, "/a.B/C", interceptors.Unary, nil, &callOptions{})
 			const slewed = 10 * time.Millisecond // the machine's clock may be, at any time
 			if least := left - time.Since(began); c.limit.had < least-slewed || c.limit.had > left+slewed {
 				t.Errorf("the call has %v, want between %v and %v", c.limit.had, least, left)

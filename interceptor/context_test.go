@@ -119,7 +119,7 @@ func TestDeadlineIsTheCallersOwn(t *testing.T) {
 	want := time.Now().Add(time.Minute).Round(0).UTC()
 	ctx, cancel := context.WithDeadline(t.Context(), want)
 	defer cancel()
-	c := New(nil).newCall(ctx, "/a.B/C", interceptors.Unary, nil, &callOptions{})
+	c, _ := New(nil).newCall(ctx, "/a.B/C", interceptors.Unary, nil, &callOptions{})
 	if got, _ := c.handout().Deadline(); got.String() != want.String() {
 		t.Errorf("%v, want %v", got, want)
 	}

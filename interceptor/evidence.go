@@ -29,6 +29,10 @@ type sightings struct {
 	inline   message        // the first message; guarded by mu
 	facts                   // guarded by mu
 
+	// nameless says that the call names a content-subtype: gRPC asks no codec for its name.
+	// Set before the call begins.
+	nameless bool
+
 	// retained says that gRPC keeps a reference to the request for retries once it
 	// is handed over. Set before the call begins.
 	retained bool
@@ -51,7 +55,9 @@ type facts struct {
 	attempts   int  // begun on a connection
 	tries           // the same as gRPC's retry policy counts them
 	stream     bool // the last attempt got a stream
-	named      bool // gRPC has asked our codec for its name: it has it
+	attempted  bool // an attempt has begun since gRPC last ended a run of the call
+	names      int  // times that our codec was asked for its name
+	ends       int  // runs that gRPC has ended
 	encoded    bool // a request was to be encoded, hence some attempt got a stream
 	inGRPC     int  // runs of the call that gRPC has not ended: by requests encoded; of a stream by attempts, and 1 at most
 	twofold    bool // of a unary call, there were several of them at a time, since there last was none
@@ -73,9 +79,12 @@ type facts struct {
 	told     bool // gRPC has called our OnFinish: it had our options
 	ended    bool // and has begun no attempt since
 	exceeded bool // and said DEADLINE_EXCEEDED there
+	everSaid bool // it has said so of some run
 
 	// What gRPC wrote when it was finished with the last stream that it got.
-	finished bool // there was such a stream, or may have been
+	finished bool // there was such a stream
+	unknown  bool // there may have been one, of which no witness would tell
+	unseen   bool // gRPC was not seen to get as far as to our options, which may mean the same
 	trailer  bool // it ended with a trailer that says something: an answer
 }
 
@@ -207,6 +216,7 @@ func (w *finishWitness) onFinish(err error) {
 // noteTold sees gRPC say that it has ended the call. mu is held.
 func (s *sightings) noteTold(exceeded bool) {
 	s.told, s.ended, s.exceeded = true, true, exceeded
+	s.everSaid = s.everSaid || exceeded
 	if s.inGRPC > 0 {
 		s.inGRPC--
 	}
@@ -231,6 +241,7 @@ func (h *handout) noteAttempt(ctx context.Context, asks bool) {
 // noteAttempt is the same, with mu held.
 func (s *sightings) noteAttempt(p *peer.Peer, deadline time.Time, n *network) {
 	s.attempts++
+	s.attempted = true
 	s.noteTry()
 	if p != nil {
 		s.local, s.remote = p.LocalAddr, p.Addr

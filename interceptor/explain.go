@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
@@ -223,7 +222,7 @@ func (c *call) answeredBefore(e *ending, after *sighting, err error) bool {
 // was seen by then.
 func (c *call) evidenceAfter(e *ending, after *sighting) evidence {
 	ev := c.evidenceAt(e)
-	ev.unwatched = after.finished && !after.encoded && (c.typ == interceptors.Unary || after.sends > 0)
+	ev.unwatched = (after.finished || after.unknown) && !after.encoded && (c.typ == interceptors.Unary || after.sends > 0)
 	return ev
 }
 
@@ -244,8 +243,8 @@ func (c *call) expired(err error) *TimeoutError {
 	if side, _ := classify(ev); side == ServerSide || c.expiry.seen.slotless() {
 		// gRPC sends a request again by itself when the server never processed it, and
 		// looks for another connection when one is lost whose stream slot it waited for.
-		// Where it finds none, only its words tell; a server may use the same.
-		ev.unready = !after.trailer && !after.heard && waitedForConnection(err) && !c.connected()
+		// Where it finds none, only its words tell.
+		ev.unready = !after.trailer && !after.heard && waitedForConnection(err) && c.saysItself()
 	}
 	if err == nil || errors.Is(err, io.EOF) {
 		err = context.DeadlineExceeded // the answer came after all, and too late
@@ -253,7 +252,7 @@ func (c *call) expired(err error) *TimeoutError {
 	te := c.explain(c.expiry, ev, err)
 	te.notes.safeToRetry = after.unreached()
 	te.admitBlindness(&after)
-	if te.Phase == PhaseConnecting && te.Attempts == 0 && after.told {
+	if te.Phase == PhaseConnecting && te.Attempts == 0 && after.told && !after.unseen {
 		te.notes.awaited = awaitedByWords(err)
 	}
 	return te
@@ -274,7 +273,7 @@ func awaitedByWords(err error) string {
 
 // admitBlindness says in te that nothing could be seen.
 func (e *TimeoutError) admitBlindness(after *sighting) {
-	if !after.told && e.Attempts == 0 {
+	if (!after.told || after.unseen) && e.Attempts == 0 {
 		e.notes.evidence = "none (gRPC did not get our options)"
 	}
 }
@@ -333,13 +332,13 @@ func reached(deadline, start, end time.Time, spoke bool) bool {
 // DEADLINE_EXCEEDED is taken for that deadline.
 const ownDeadlineSlack = 10 * time.Millisecond
 
-// spoke reports whether a server has said DEADLINE_EXCEEDED on the last stream, given
-// that no deadline of the call's has passed: by its trailer, unless gRPC says that it was
-// about something else, or because gRPC itself says DEADLINE_EXCEEDED of a stream that it
-// had, which it then knows from nobody else. (A trailer after a header may say nothing,
-// and the header is not asked for: gRPC would copy it for every call.)
+// spoke reports whether a server has said DEADLINE_EXCEEDED, given that no deadline of
+// the call's has passed: by its trailer, unless gRPC says that it was about something
+// else, or because gRPC itself says DEADLINE_EXCEEDED of a stream that it had, which it
+// then knows from nobody else. (A trailer after a header may say nothing, and the header
+// is not asked for: gRPC would copy it for every call.)
 func (s *sighting) spoke() bool {
-	return s.trailer && (s.exceeded || !s.ended) || s.finished && s.exceeded && s.attempts > 0
+	return s.trailer && (s.everSaid || !s.ended) || s.finished && s.everSaid && s.attempts > 0
 }
 
 // cutBelow says in te that a limit of which the policy knows nothing ended the
@@ -360,7 +359,7 @@ func (c *call) cutBelow(te *TimeoutError) {
 // stream. It is settled when gRPC has returned, and known only if our options got
 // to gRPC: what no witness tells of may have happened all the same.
 func (s *sighting) unreached() bool {
-	return s.told && !s.encoded && !s.finished && !s.opened
+	return s.told && !s.encoded && !s.finished && !s.opened && !s.unknown && !s.unseen
 }
 
 // explained reports whether an interceptor further in has explained err already. That
@@ -375,13 +374,12 @@ func isDeadlineExceeded(err error) bool {
 	return status.Code(err) == codes.DeadlineExceeded || errors.Is(err, context.DeadlineExceeded)
 }
 
-// connected reports whether the call's channel has a connection.
-func (c *call) connected() bool { return c.conn == nil || isReady(c.conn) }
-
-// isReady reports whether a channel has a connection. A test's empty grpc.ClientConn,
-// which has no target, has no state to ask for either.
-func isReady(conn *grpc.ClientConn) bool {
-	return conn.Target() != "" && conn.GetState() == connectivity.Ready
+// saysItself reports whether words of gRPC's picker are its own. A server says the same
+// when it has no connection to its own backend, and its answer may come in the moment of
+// the limit. It comes with a trailer; of a call that has not asked for it, the words count
+// where the channel has no connection.
+func (c *call) saysItself() bool {
+	return c.trailer != nil || c.conn == nil || c.conn.GetState() != connectivity.Ready
 }
 
 // waitedForConnection recognises the two wordings of gRPC's picker for a context

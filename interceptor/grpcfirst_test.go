@@ -46,7 +46,7 @@ func TestGRPCIsFirst(t *testing.T) {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				t.Parallel()
 				timeouts := New(nil, WithLogger(nil))
-				c := timeouts.newCall(t.Context(), "/a.B/C", of.typ, nil, &callOptions{})
+				c, _ := timeouts.newCall(t.Context(), "/a.B/C", of.typ, nil, &callOptions{})
 				c.limit.had = time.Hour // the timer does not run
 				release := c.begin()
 				defer release()

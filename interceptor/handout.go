@@ -31,21 +31,49 @@ type handout struct {
 	mu   sync.Mutex
 	call *call // guarded by mu; nil from the end on, or from some time after it: see endAs and part
 
-	// In place of slices, which would take an object each: the first message where it
-	// is in one buffer, and the options where there is one of the user's at most, as
-	// generated code gives one.
+	// The first message where it is in one buffer, in place of a slice, which would take
+	// an object.
 	lastByte lastByte
 	buffers  [3]mem.Buffer
-	options  [ourOptions + 1]grpc.CallOption
 
 	// Two of the options: see inPlace.
 	codecOption       grpc.ForceCodecV2CallOption
 	credentialsOption grpc.PerRPCCredsCallOption
 }
 
-// ourOptions is the number of options that the witnesses take. Where there is a target
-// for the trailer, it takes one more.
+// ourOptions is the number of options that the witnesses take, but for the trailer's.
 const ourOptions = 3
+
+// plainHandout is a handout with room for the call's options, where there is one of the
+// user's at most, as generated code gives one.
+type plainHandout struct {
+	handout
+
+	options [ourOptions + 1]grpc.CallOption
+}
+
+// askingHandout is the same of a call that asks for its trailer.
+type askingHandout struct {
+	handout
+
+	trailer metadata.MD // for gRPC to write and for the finishWitness to read, and nobody else
+	options [ourOptions + 2]grpc.CallOption
+}
+
+// handOut makes the call's handout, which asks for the trailer or not, and returns it.
+// room is where optionsAmong puts the options.
+func (c *call) handOut(asks bool) (h *handout, room []grpc.CallOption) {
+	if asks {
+		asking := new(askingHandout)
+		h, room, c.trailer = &asking.handout, asking.options[:0], &asking.trailer
+	} else {
+		plain := new(plainHandout)
+		h, room = &plain.handout, plain.options[:0]
+	}
+	h.done, h.call = make(chan struct{}), c
+	c.inFlight.Call, c.seen.mu = h, &h.mu
+	return h, room
+}
 
 // rare is what the handouts of few calls have. A nil rare has none of it.
 type rare struct {
@@ -54,8 +82,6 @@ type rare struct {
 	credentials credentials.PerRPCCredentials // the user's; nil: none
 	open        *openLimit                    // decides the deadline when it is first asked for; nil: it is decided
 	late        *lateCall                     // nil: the call ends with its limit
-	asksTrailer bool
-	trailer     metadata.MD // for gRPC to write and for the finishWitness to read, and nobody else
 }
 
 // messageCodec returns the call's codec. It is looked up for each message: see
@@ -86,14 +112,6 @@ func (r *rare) lateCall() *lateCall {
 	return r.late
 }
 
-// trailerTarget returns where gRPC is to write the trailer; nil: nowhere.
-func (r *rare) trailerTarget() *metadata.MD {
-	if r == nil || !r.asksTrailer {
-		return nil
-	}
-	return &r.trailer
-}
-
 // usersCredentials returns the call credentials that the user gave; nil: none.
 func (r *rare) usersCredentials() credentials.PerRPCCredentials {
 	if r == nil {
@@ -117,10 +135,13 @@ func (h *handout) witnessed() *sightings {
 // a kind wins. Ours stands for the user's, right behind it; where there is none, it
 // stands before all, so that an option in which we did not recognise one (a type of
 // the user's that embeds gRPC's) overrides ours and not the other way round.
-func (h *handout) optionsAmong(opts []grpc.CallOption, o *callOptions, onFinish func(error)) []grpc.CallOption {
-	all, trailer := h.options[:0], h.rare.trailerTarget()
-	if trailer != nil || len(opts)+ourOptions > len(h.options) {
-		all = make([]grpc.CallOption, 0, len(opts)+ourOptions+1)
+func (c *call) optionsAmong(room, opts []grpc.CallOption, o *callOptions, onFinish func(error)) []grpc.CallOption {
+	h, all, n := c.handout(), room, len(opts)+ourOptions
+	if c.trailer != nil {
+		n++
+	}
+	if n > cap(room) {
+		all = make([]grpc.CallOption, 0, n)
 	}
 	for i := range len(opts) + 1 {
 		if i == o.codecEnd && h.rare.hasCodec() {
@@ -135,8 +156,8 @@ func (h *handout) optionsAmong(opts []grpc.CallOption, o *callOptions, onFinish 
 			all = append(all, opts[i])
 		}
 	}
-	if trailer != nil {
-		all = append(all, grpc.TrailerCallOption{TrailerAddr: trailer})
+	if c.trailer != nil {
+		all = append(all, grpc.TrailerCallOption{TrailerAddr: c.trailer})
 	}
 	// Who appends to the result, maybe twice, must not do so in place.
 	return slices.Clip(append(all, grpc.OnFinishCallOption{OnFinish: onFinish}))

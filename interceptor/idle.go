@@ -29,6 +29,7 @@ func (i *idleCalls) put(c *call) {
 // reset forgets all that newCall does not write anyway.
 func (c *call) reset() {
 	c.inFlight.Call, c.completed, c.parted = nil, false, false
+	set(&c.trailer, nil)
 	c.first = nil
 	set(&c.followers, nil)
 	set(&c.expiry, nil)

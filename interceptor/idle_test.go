@@ -14,7 +14,7 @@ func TestNextCallKnowsNothing(t *testing.T) {
 	t.Parallel()
 	written := map[string]bool{
 		"id": true, "timeouts": true, "typ": true, "conn": true, "limit": true,
-		"seen.retained": true, "seen.unary": true, "seen.start": true,
+		"seen.retained": true, "seen.unary": true, "seen.nameless": true, "seen.start": true,
 		"inFlight":      true, // but for the handout; the rest when the call is registered
 		"seen.last":     true, // inline, as in a new call
 		"onParentEnded": true, // the object's own

@@ -35,9 +35,10 @@ func TestInPlace(t *testing.T) {
 			t.Parallel()
 			collected := make(chan struct{})
 			option := func() grpc.CallOption {
-				h := new(handout)
+				c := new(call)
+				h, room := c.handOut(false)
 				runtime.AddCleanup(h, func(c chan struct{}) { close(c) }, collected)
-				option := h.optionsAmong(nil, &callOptions{}, func(error) {})[kind.index]
+				option := c.optionsAmong(room, nil, &callOptions{}, func(error) {})[kind.index]
 				if plain := kind.plain(h); option != plain {
 					t.Errorf("the option is %#v, want %#v", option, plain)
 				}

@@ -103,7 +103,7 @@ func (w *codecWitness) Unmarshal(data mem.BufferSlice, v any) error {
 // content-subtype.
 func (w *codecWitness) Name() string {
 	if s := (*handout)(w).witnessed(); s != nil {
-		s.named = true
+		s.names++
 		s.mu.Unlock()
 	}
 	if w.rare == nil {

@@ -45,7 +45,7 @@ func (t *Timeouts) openStream(
 	if o.late = t.late.along(opts); o.late != nil {
 		opts = o.late.targets.opts
 	}
-	c := t.newCall(ctx, method, interceptors.NewClientCallMeta(method, desc, nil).Typ, conn, &o)
+	c, room := t.newCall(ctx, method, interceptors.NewClientCallMeta(method, desc, nil).Typ, conn, &o)
 	if !c.limit.left() {
 		c.handout().end(context.Canceled, nil)
 		return nil, finished(opts, c.fail(c.notStarted(), nil))
@@ -61,7 +61,7 @@ func (t *Timeouts) openStream(
 		}
 	}()
 	//nolint:contextcheck // c.handout() derives from ctx; the linter cannot see it in the field
-	inner, err := streamer(c.handout(), desc, conn, method, c.handout().optionsAmong(opts, &o, s.onFinish)...)
+	inner, err := streamer(c.handout(), desc, conn, method, c.optionsAmong(room, opts, &o, s.onFinish)...)
 	if err != nil {
 		return nil, s.end(err)
 	}

@@ -196,7 +196,7 @@ func TestAbandonedHoldsUpNobodyElse(t *testing.T) {
 		left := make(chan struct{}, 2*others)
 		begin := func() {
 			for range others {
-				another := a.timeouts.newCall(t.Context(), testserver.UnaryCall, interceptors.BidiStream, nil, &callOptions{})
+				another, _ := a.timeouts.newCall(t.Context(), testserver.UnaryCall, interceptors.BidiStream, nil, &callOptions{})
 				another.begin()
 				context.AfterFunc(another.handout(), func() { left <- struct{}{} })
 			}
@@ -223,7 +223,7 @@ func TestAbandonedAndBegunAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		timeouts := New(nil, WithLogger(nil))
-		c := timeouts.newCall(t.Context(), "/a.B/C", interceptors.BidiStream, nil, &callOptions{})
+		c, _ := timeouts.newCall(t.Context(), "/a.B/C", interceptors.BidiStream, nil, &callOptions{})
 		ended := false
 		undo := c.begin()
 		s := &clientStream{call: c, desc: &grpc.StreamDesc{}, release: func() bool { ended = true; return undo() }}

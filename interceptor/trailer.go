@@ -3,6 +3,7 @@ package interceptor
 import (
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/metadata"
 )
 
@@ -11,33 +12,49 @@ import (
 // that gRPC makes but once is over when there is one.
 func (t *Timeouts) needsTrailer(conn *grpc.ClientConn, method string, typ interceptors.GRPCType, o *callOptions) bool {
 	return typ != interceptors.Unary || o.late != nil || t.network != nil || // they look at it for more
-		o.subtype != "" || t.replaced.Load() || // see noteFinish
+		o.foreign || o.subtype != "" || t.replaced.Load() || // see noteFinish
 		mayRetry(conn, method)
 }
 
 // mayRetry reports whether gRPC may make a call of the method again by a retry policy,
-// which it may be just about to get: a channel that has no connection may not have its
-// service config yet.
+// which it may be just about to get: a channel that is not ready may not have its service
+// config yet. (A test's empty grpc.ClientConn has no target, and no state to ask for.)
 func mayRetry(conn *grpc.ClientConn, method string) bool {
-	return conn != nil && (conn.GetMethodConfig(method).RetryPolicy != nil || !isReady(conn))
+	return conn != nil && (conn.GetMethodConfig(method).RetryPolicy != nil ||
+		conn.Target() == "" || conn.GetState() != connectivity.Ready)
 }
 
 // noteFinish takes down what gRPC leaves when it has finished with a run of the call: the
-// trailer, where it was asked for. Where it was not, a request that was encoded tells of
-// a stream. When an interceptor further in has put another codec in the place of ours,
-// which shows in that gRPC has not asked ours for its name, nothing tells of a stream, and
-// there may have been one. A run that succeeds shows that witnesses are replaced; from
-// then on calls ask for their trailers. mu is held.
+// trailer, where it was asked for, else what there is in its place. A request that our
+// codec was to encode had a stream. gRPC asks the codec that it takes for its name, after
+// it has waited for the target's name and before it picks a connection: of a run in which
+// it has not asked ours, and has asked our credentials, another codec may have had a
+// stream; if it has not asked them either, nobody knows.
+//
+// When it shows that an interceptor further in has replaced witnesses, or a call of which
+// no stream was seen has run out of time without a trailer to confirm that, the calls after
+// it ask for theirs. So do those without a channel, of which it is not known what stands
+// behind them, once it is gRPC. mu is held.
 func (h *handout) noteFinish(succeeded bool) {
-	s := &h.call.seen
-	if succeeded && s.unary && (!s.encoded || s.attempts == 0) {
-		h.call.timeouts.replaced.Store(true)
+	c, s := h.call, &h.call.seen
+	s.ends++
+	silent, attempted := !s.nameless && s.ends > s.names, s.attempted
+	s.attempted = false
+	switch {
+	case c.trailer != nil:
+		s.noteTrailer(*c.trailer)
+	case s.encoded:
+		s.finished = true
+	case silent && attempted:
+		s.unknown = true
+	case silent:
+		s.unseen = true
 	}
-	if trailer := h.rare.trailerTarget(); trailer != nil {
-		s.noteTrailer(*trailer)
-		return
+	replaced := silent && attempted || (s.finished || succeeded) && (!s.encoded || s.attempts == 0)
+	unconfirmed := c.trailer == nil && !s.encoded && s.exceeded
+	if s.unary && (replaced || unconfirmed || c.conn == nil) {
+		c.timeouts.replaced.Store(true)
 	}
-	s.finished = s.encoded || !s.named
 }
 
 // noteTrailer takes the trailer as gRPC's option leaves it: nil where there was no

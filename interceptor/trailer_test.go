@@ -2,13 +2,15 @@ package interceptor_test
 
 import (
 	"context"
-	"slices"
+	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/duetime/duetime/interceptor"
@@ -44,6 +46,8 @@ func TestTrailerAskedFor(t *testing.T) {
 		"not connected":                         {mode: plainMode, want: 1},
 		"DialOptions":                           {mode: mode{network: testserver.Bufconn, connected: true, dialOptions: true}},
 		"a retry policy":                        {mode: connectedMode, config: retrying(connectedMode.limit(), 3, "1s"), want: 1},
+		"an option of the user's own":           {mode: connectedMode, opts: []grpc.CallOption{grpc.EmptyCallOption{}}, want: 1},
+		"an option of gRPC's":                   {mode: connectedMode, opts: []grpc.CallOption{grpc.WaitForReady(true)}},
 		"a retry policy of another method":      {mode: connectedMode, config: other},
 		"late responses":                        {mode: mode{network: testserver.Bufconn, connected: true, late: true}, want: 1},
 		"network evidence":                      {mode: mode{network: testserver.Bufconn, connected: true, dialOptions: true, evidence: true}, want: 1},
@@ -57,6 +61,9 @@ func TestTrailerAskedFor(t *testing.T) {
 				set.dial = []grpc.DialOption{grpc.WithDefaultServiceConfig(parse(t, tt.config).ServiceConfig())}
 			}
 			r := tt.mode.rig(t, s, set)
+			if tt.mode.connected {
+				r.warm() // what succeeds as it should changes nothing
+			}
 			if _, err := r.call(t.Context(), payload(1), tt.opts...); err != nil {
 				t.Fatal(err)
 			}
@@ -65,6 +72,55 @@ func TestTrailerAskedFor(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTrailerStaysUnasked: what other calls were, or why they failed, does not make those
+// after them ask.
+func TestTrailerStaysUnasked(t *testing.T) {
+	for name, before := range map[string]func(*rig) error{
+		"a content-subtype": func(r *rig) error {
+			return errorOf(r.call(r.tb.Context(), payload(1), grpc.CallContentSubtype("proto")))
+		},
+		"metadata that gRPC refuses": func(r *rig) error {
+			ctx := metadata.AppendToOutgoingContext(r.tb.Context(), "key", "\x01")
+			if err := errorOf(r.call(ctx, payload(1))); status.Code(err) != codes.Internal {
+				return fmt.Errorf("got %w", err)
+			}
+			return nil
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			var seen trailers
+			r := connectedMode.rig(t, testserver.New(t, testserver.Bufconn, testserver.Echo), setup{policy: within3s, inner: []unary{seen.unary}})
+			if err := before(r); err != nil {
+				t.Fatal(err)
+			}
+			r.warm()
+			if seen.seen != 0 {
+				t.Errorf("%d targets for a trailer", seen.seen)
+			}
+		})
+	}
+}
+
+// TestTrailerWithoutChannel: what stands behind a call without a channel is gRPC, but it is
+// not known which.
+func TestTrailerWithoutChannel(t *testing.T) {
+	bubble(t, "bufconn", func(t *testing.T) {
+		cc := testserver.New(t, testserver.Bufconn, testserver.Echo).Dial()
+		var seen trailers
+		invoke := func(ctx context.Context, method string, req, reply any, _ *grpc.ClientConn, opts ...grpc.CallOption) error {
+			return seen.unary(ctx, method, req, reply, cc, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, opts ...grpc.CallOption) error {
+				return cc.Invoke(ctx, method, req, reply, opts...)
+			}, opts...)
+		}
+		call := interceptor.New(nil).UnaryClientInterceptor()
+		for i, want := range []int{0, 1, 1} {
+			if err := call(t.Context(), testserver.UnaryCall, payload(1), &testpb.SimpleResponse{}, nil, invoke); err != nil || seen.seen != want {
+				t.Errorf("call %d: %v, %d targets for a trailer, want %d", i, err, seen.seen, want)
+			}
+		}
+	})
 }
 
 // TestEmptyClientConn: tests of what calls an interceptor may give it one.
@@ -78,100 +134,6 @@ func TestEmptyClientConn(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-}
-
-// replacing is a key of a context whose call has its witnesses replaced.
-type replacing struct{}
-
-// replace forces a codec, and with creds call credentials too, on calls with that key.
-func replace(creds bool) grpc.UnaryClientInterceptor {
-	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		if ctx.Value(replacing{}) != nil {
-			opts = append(slices.Clip(opts), grpc.ForceCodecV2(&v2Codec{name: "proto"}))
-			if creds {
-				opts = append(opts, grpc.PerRPCCredentials(&token{}))
-			}
-		}
-		return invoke(ctx, method, req, reply, cc, opts...)
-	}
-}
-
-// TestReplacedNowAndThen: an interceptor further in replaces our codec for some calls
-// only, which the ones before do not tell. That there was a stream may be missed by
-// neither the message nor SafeToRetry.
-func TestReplacedNowAndThen(t *testing.T) {
-	for name, creds := range map[string]bool{"codec": false, "codec and credentials": true} {
-		t.Run(name, func(t *testing.T) {
-			each(t, bubbleModes, func(t *testing.T, m mode) {
-				gate := testserver.NewGate(t)
-				s := testserver.New(t, m.network, func(ctx context.Context, req *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
-					if len(req.GetPayload().GetBody()) == 1 {
-						return testserver.Echo(ctx, req)
-					}
-					return gate.Deaf(ctx, req)
-				})
-				r := m.rig(t, s, setup{policy: m.brief(), inner: []unary{replace(creds)}})
-				r.warm()
-				e := as(t, errorOf(r.call(context.WithValue(t.Context(), replacing{}, true), payload(2))))
-				if got := sound(t, e).bracket["sent"]; got != "unknown (codec replaced)" || e.Side != interceptor.ServerSide || e.SafeToRetry() {
-					t.Errorf("sent %q, safe to retry: %v\n%s", got, e.SafeToRetry(), e.Message())
-				}
-			})
-		})
-	}
-}
-
-// TestReplacedAndKnown: a call that has succeeded has shown that our witnesses are
-// replaced. From then on, that a call has found no stream shows all the same.
-func TestReplacedAndKnown(t *testing.T) {
-	for name, creds := range map[string]bool{"codec": false, "codec and credentials": true} {
-		t.Run(name, func(t *testing.T) {
-			each(t, bubbleModes, func(t *testing.T, m mode) {
-				gate := testserver.NewGate(t)
-				s := testserver.New(t, m.network, func(ctx context.Context, req *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
-					if len(req.GetPayload().GetBody()) == 1 {
-						return testserver.Echo(ctx, req)
-					}
-					return gate.Deaf(ctx, req)
-				}, testserver.WithServerOptions(grpc.MaxConcurrentStreams(1)))
-				r := m.rig(t, s, setup{policy: m.brief(), inner: []unary{replace(creds)}})
-				r.warm()
-				ctx := context.WithValue(t.Context(), replacing{}, true)
-				if _, err := r.call(ctx, payload(1)); err != nil {
-					t.Fatal(err)
-				}
-				_ = r.background(t.Context(), payload(2), interceptor.WithoutTimeout())
-				<-gate.Entered()
-				e := as(t, errorOf(r.call(ctx, payload(2))))
-				if e.Side != interceptor.ClientSide || e.Phase != interceptor.PhaseConnecting || !e.SafeToRetry() {
-					t.Errorf("safe to retry: %v\n%s", e.SafeToRetry(), e.Message())
-				}
-				gate.Open()
-			})
-		})
-	}
-}
-
-// TestReplacedCredentialsAndKnown: of the last attempt, which they would have seen, there
-// is the trailer then.
-func TestReplacedCredentialsAndKnown(t *testing.T) {
-	each(t, bubbleModes, func(t *testing.T, m mode) {
-		s := testserver.New(t, m.network, func(ctx context.Context, req *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
-			if len(req.GetPayload().GetBody()) == 1 {
-				return testserver.Echo(ctx, req)
-			}
-			return nil, answered.Err()
-		})
-		r := m.rig(t, s, setup{policy: m.brief(), inner: []unary{
-			func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-				return invoke(ctx, method, req, reply, cc, append(slices.Clip(opts), grpc.PerRPCCredentials(&token{}))...)
-			},
-		}})
-		r.warm()
-		if e := as(t, errorOf(r.call(t.Context(), payload(2)))); e.Phase != interceptor.PhaseAnswered {
-			t.Error(e.Message())
-		}
-	})
 }
 
 // TestDeadlineExceededFromWithin: the server said something else, and an interceptor
@@ -194,6 +156,32 @@ func TestDeadlineExceededFromWithin(t *testing.T) {
 	})
 }
 
+// TestAnsweredInARunBefore: an interceptor further in tries again, and returns what the
+// server said first.
+func TestAnsweredInARunBefore(t *testing.T) {
+	each(t, bubbleModes, func(t *testing.T, m mode) {
+		var n atomic.Int64
+		s := testserver.New(t, m.network, func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+			if n.Add(1) == 1 {
+				return nil, answered.Err()
+			}
+			return nil, status.Error(codes.NotFound, "no such price")
+		})
+		r := m.rig(t, s, setup{policy: m.brief(), inner: []unary{
+			func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+				first := invoke(ctx, method, req, reply, cc, opts...)
+				if err := invoke(ctx, method, req, reply, cc, opts...); err == nil {
+					return nil
+				}
+				return first
+			},
+		}})
+		if e := as(t, errorOf(r.call(t.Context(), payload(1)))); e.Phase != interceptor.PhaseAnswered {
+			t.Error(e.Message())
+		}
+	})
+}
+
 // TestPickersWordsOnAConnection: a server whose own backend has no connection says what
 // gRPC says of a call that has none, and its answer comes in the moment of the limit.
 func TestPickersWordsOnAConnection(t *testing.T) {
@@ -208,6 +196,26 @@ func TestPickersWordsOnAConnection(t *testing.T) {
 		r.expired(errorOf(r.call(t.Context(), payload(10))), serverWaiting(timeoutcfg.LevelConsumerService, m.limit()))
 		if got := r.cc.GetState(); got != connectivity.Ready {
 			t.Errorf("the channel is %v", got)
+		}
+	})
+}
+
+// TestPickersWordsDespiteAConnection: a balancer may let a call wait though the channel has
+// a connection. Where no trailer was asked for, those words count as a server's.
+func TestPickersWordsDespiteAConnection(t *testing.T) {
+	each(t, []mode{plainMode, connectedMode}, func(t *testing.T, m mode) {
+		gate := testserver.NewGate(t)
+		r := m.rig(t, testserver.New(t, m.network, gate.Deaf), setup{policy: m.brief(), inner: []unary{
+			func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+				if err := invoke(ctx, method, req, reply, cc, opts...); err == nil {
+					return nil
+				}
+				return status.Error(codes.DeadlineExceeded, "context deadline exceeded while waiting for connections to become ready")
+			},
+		}})
+		e := as(t, errorOf(r.call(t.Context(), payload(1))))
+		if asked := !m.connected; (e.Phase == interceptor.PhaseConnecting) != asked || (sound(t, e).bracket["evidence"] == "gRPC's text") != asked {
+			t.Error(e.Message())
 		}
 	})
 }

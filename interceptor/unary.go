@@ -25,7 +25,7 @@ func (t *Timeouts) invokeUnary(
 	var o callOptions
 	o.read(opts)
 	o.late = t.late.aside(reply, opts)
-	c := t.newCall(ctx, method, interceptors.Unary, conn, &o)
+	c, room := t.newCall(ctx, method, interceptors.Unary, conn, &o)
 	h := c.handout()
 	o.future.begin(c)
 	if !c.limit.left() {
@@ -36,7 +36,7 @@ func (t *Timeouts) invokeUnary(
 	if o.late != nil {
 		if h.rare.openLimit() != nil || c.limit.exists() {
 			//nolint:contextcheck // the call has ctx
-			return t.invokeAside(c, req, &o, invoker)
+			return t.invokeAside(c, room, req, &o, invoker)
 		}
 		h.rare.late = nil // nothing comes late
 	}
@@ -54,7 +54,7 @@ func (t *Timeouts) invokeUnary(
 		}
 	}()
 	//nolint:contextcheck // h derives from ctx; the linter cannot see it in the field
-	err := invoker(h, method, req, reply, conn, h.optionsAmong(opts, &o, (*finishWitness)(h).onFinish)...)
+	err := invoker(h, method, req, reply, conn, c.optionsAmong(room, opts, &o, (*finishWitness)(h).onFinish)...)
 	if instead := c.settle(err, req); instead != nil {
 		err = instead
 	}
