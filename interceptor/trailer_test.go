@@ -3,8 +3,10 @@ package interceptor_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -78,6 +80,12 @@ func TestTrailerAskedFor(t *testing.T) {
 // after them ask.
 func TestTrailerStaysUnasked(t *testing.T) {
 	for name, before := range map[string]func(*rig) error{
+		"no connection yet": func(r *rig) error {
+			if err := errorOf(r.call(r.tb.Context(), payload(1), interceptor.WithTimeout(10*time.Millisecond))); status.Code(err) != codes.DeadlineExceeded {
+				return fmt.Errorf("got %w", err)
+			}
+			return nil
+		},
 		"a content-subtype": func(r *rig) error {
 			return errorOf(r.call(r.tb.Context(), payload(1), grpc.CallContentSubtype("proto")))
 		},
@@ -91,10 +99,20 @@ func TestTrailerStaysUnasked(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			var seen trailers
-			r := connectedMode.rig(t, testserver.New(t, testserver.Bufconn, testserver.Echo), setup{policy: within3s, inner: []unary{seen.unary}})
+			s := testserver.New(t, testserver.Bufconn, testserver.Echo)
+			r := plainMode.rig(t, s, setup{policy: within3s, inner: []unary{seen.unary}, dialer: func(ctx context.Context, target string) (net.Conn, error) {
+				if err := testserver.Pause(ctx, time.Second); err != nil {
+					return nil, err
+				}
+				return s.DialContext(ctx, target)
+			}})
+			if name != "no connection yet" {
+				r.warm()
+			}
 			if err := before(r); err != nil {
 				t.Fatal(err)
 			}
+			r.warm()
 			r.warm()
 			if seen.seen != 0 {
 				t.Errorf("%d targets for a trailer", seen.seen)
