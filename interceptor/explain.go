@@ -338,7 +338,8 @@ const ownDeadlineSlack = 10 * time.Millisecond
 // then knows from nobody else. (A trailer after a header may say nothing, and the header
 // is not asked for: gRPC would copy it for every call.)
 func (s *sighting) spoke() bool {
-	return s.trailer && (s.everSaid || !s.ended) || s.finished && s.everSaid && s.attempts > 0
+	said := s.exceeded || s.everSaid
+	return s.trailer && (said || !s.ended) || s.finished && said && s.attempts > 0
 }
 
 // cutBelow says in te that a limit of which the policy knows nothing ended the

@@ -125,7 +125,9 @@ func TestReplacedByWhoAsksItsName(t *testing.T) {
 						opts = append(slices.Clip(opts), grpc.ForceCodecV2(&v2Codec{name: "mine"}))
 					}
 				}
-				return invoke(ctx, method, req, reply, cc, opts...)
+				own, cancel := context.WithCancel(context.WithoutCancel(ctx)) // so gRPC says CANCELED
+				defer context.AfterFunc(ctx, cancel)()
+				return invoke(own, method, req, reply, cc, opts...)
 			},
 		}})
 		for i := range 3 {

@@ -12,7 +12,7 @@ import (
 // that gRPC makes but once is over when there is one.
 func (t *Timeouts) needsTrailer(conn *grpc.ClientConn, method string, typ interceptors.GRPCType, o *callOptions) bool {
 	return typ != interceptors.Unary || o.late != nil || t.network != nil || // they look at it for more
-		o.foreign || o.subtype != "" || t.replaced.Load() || // see noteFinish
+		o.foreign || o.subtype != "" || t.trailers.Load() || // see noteFinish
 		mayRetry(conn, method)
 }
 
@@ -31,10 +31,10 @@ func mayRetry(conn *grpc.ClientConn, method string) bool {
 // it has not asked ours, and has asked our credentials, another codec may have had a
 // stream; if it has not asked them either, nobody knows.
 //
-// When it shows that an interceptor further in has replaced witnesses, or a call of which
-// no stream was seen has run out of time without a trailer to confirm that, the calls after
-// it ask for theirs. So do those without a channel, of which it is not known what stands
-// behind them, once it is gRPC. mu is held.
+// When it shows that an interceptor further in has replaced witnesses, or none has seen a
+// stream of a run and there is no trailer to confirm that, the calls after this one ask for
+// theirs. So do those without a channel, of which it is not known what stands behind them,
+// once it is gRPC. mu is held.
 func (h *handout) noteFinish(succeeded bool) {
 	c, s := h.call, &h.call.seen
 	s.ends++
@@ -51,9 +51,9 @@ func (h *handout) noteFinish(succeeded bool) {
 		s.unseen = true
 	}
 	replaced := silent && attempted || (s.finished || succeeded) && (!s.encoded || s.attempts == 0)
-	unconfirmed := c.trailer == nil && !s.encoded && s.exceeded
+	unconfirmed := c.trailer == nil && !s.encoded && (attempted || s.exceeded)
 	if s.unary && (replaced || unconfirmed || c.conn == nil) {
-		c.timeouts.replaced.Store(true)
+		c.timeouts.trailers.Store(true)
 	}
 }
 

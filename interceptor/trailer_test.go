@@ -200,6 +200,57 @@ func TestAnsweredInARunBefore(t *testing.T) {
 	})
 }
 
+// TestDeadlineOfARunBefore: an interceptor further in gives the first run less time, the
+// second breaks off, and it returns what gRPC said first. No server has said so.
+func TestDeadlineOfARunBefore(t *testing.T) {
+	each(t, bubbleModes, func(t *testing.T, m mode) {
+		gate := testserver.NewGate(t)
+		var n atomic.Int64
+		s := testserver.New(t, m.network, func(ctx context.Context, req *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+			if n.Add(1) == 1 {
+				return gate.Deaf(ctx, req)
+			}
+			return nil, status.Error(codes.Unavailable, "breaks off")
+		})
+		r := m.rig(t, s, setup{policy: m.brief(), inner: []unary{
+			func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+				try, cancel := context.WithTimeout(ctx, m.limit()/4)
+				defer cancel()
+				first := invoke(try, method, req, reply, cc, opts...)
+				if err := invoke(ctx, method, req, reply, cc, opts...); err == nil {
+					return nil
+				}
+				return first
+			},
+		}})
+		if e := as(t, errorOf(r.call(t.Context(), payload(1)))); e.Level != timeoutcfg.LevelBelow || e.Phase == interceptor.PhaseAnswered {
+			t.Error(e.Message())
+		}
+	})
+}
+
+// TestPreparedRequest: it was encoded before, so no codec sees it.
+func TestPreparedRequest(t *testing.T) {
+	each(t, []mode{plainMode, connectedMode}, func(t *testing.T, m mode) {
+		gate := testserver.NewGate(t)
+		r := m.rig(t, testserver.New(t, m.network, gate.Deaf), setup{policy: m.brief()})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		stream, err := r.client().FullDuplexCall(ctx, interceptor.WithoutTimeout())
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := new(grpc.PreparedMsg)
+		if err := req.Encode(stream, payload(2)); err != nil {
+			t.Fatal(err)
+		}
+		e := as(t, r.cc.Invoke(t.Context(), testserver.UnaryCall, req, &testpb.SimpleResponse{}))
+		if e.Side != interceptor.ServerSide || e.SafeToRetry() {
+			t.Errorf("safe to retry: %v\n%s", e.SafeToRetry(), e.Message())
+		}
+	})
+}
+
 // TestPickersWordsOnAConnection: a server whose own backend has no connection says what
 // gRPC says of a call that has none, and its answer comes in the moment of the limit.
 func TestPickersWordsOnAConnection(t *testing.T) {

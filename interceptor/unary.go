@@ -24,6 +24,9 @@ func (t *Timeouts) invokeUnary(
 	}
 	var o callOptions
 	o.read(opts)
+	if _, prepared := req.(*grpc.PreparedMsg); prepared {
+		o.foreign = true // no codec will see it
+	}
 	o.late = t.late.aside(reply, opts)
 	c, room := t.newCall(ctx, method, interceptors.Unary, conn, &o)
 	h := c.handout()
