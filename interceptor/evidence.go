@@ -76,10 +76,10 @@ type facts struct {
 	sending, receiving int  // calls under way, to send and to get something
 	closed             bool // there is nothing more to send
 
-	told     bool // gRPC has called our OnFinish: it had our options
-	ended    bool // and has begun no attempt since
-	exceeded bool // and said DEADLINE_EXCEEDED there
-	everSaid bool // it has said so of some run with time left, so that the server had
+	told           bool // gRPC has called our OnFinish: it had our options
+	ended          bool // and has begun no attempt since
+	exceeded       bool // and said DEADLINE_EXCEEDED there
+	serverExceeded bool // and the server had said so of some run: there was time left
 
 	// What gRPC wrote when it was finished with the last stream that it got.
 	finished bool // there was such a stream
@@ -216,8 +216,8 @@ func (w *finishWitness) onFinish(err error) {
 // noteTold sees gRPC say that it has ended the call. mu is held.
 func (s *sightings) noteTold(exceeded bool) {
 	s.told, s.ended, s.exceeded = true, true, exceeded
-	if exceeded && !s.everSaid {
-		s.everSaid = s.deadline.IsZero() || !reached(s.deadline, s.start, time.Now(), true)
+	if exceeded && !s.serverExceeded {
+		s.serverExceeded = s.deadline.IsZero() || !reached(s.deadline, s.start, time.Now(), true)
 	}
 	if s.inGRPC > 0 {
 		s.inGRPC--

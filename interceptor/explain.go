@@ -338,7 +338,7 @@ const ownDeadlineSlack = 10 * time.Millisecond
 // then knows from nobody else. (A trailer after a header may say nothing, and the header
 // is not asked for: gRPC would copy it for every call.)
 func (s *sighting) spoke() bool {
-	said := s.exceeded || s.everSaid
+	said := s.exceeded || s.serverExceeded
 	return s.trailer && (said || !s.ended) || s.finished && said && s.attempts > 0
 }
 

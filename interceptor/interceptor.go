@@ -21,7 +21,7 @@ type Timeouts struct {
 	refused      atomic.Int64 // publications
 	calls        *futuremap.Table[*handout]
 	idle         idleCalls
-	trailers     atomic.Bool // calls ask for their trailers, whatever they are: see noteFinish
+	askTrailers  atomic.Bool // calls ask for their trailers, whatever they are: see noteFinish
 
 	// The rest is set by New and never changed.
 	logger  *slog.Logger // nil: silent

@@ -74,13 +74,15 @@ func TestAnswerAfterTheLimit(t *testing.T) {
 	}
 }
 
+// errPicker is what gRPC says of a call that waited for a connection until its deadline.
+var errPicker = status.Error(codes.DeadlineExceeded, "context deadline exceeded while waiting for connections to become ready")
+
 // TestPickersWordsOfAServer: a server may say what gRPC says of a call without a
 // connection. The wire has seen its header.
 func TestPickersWordsOfAServer(t *testing.T) {
 	each(t, evidenceModes, func(t *testing.T, m mode) {
 		s := testserver.New(t, m.network, func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
-			words := status.Error(codes.DeadlineExceeded, "context deadline exceeded while waiting for connections to become ready")
-			return nil, cmp.Or(grpc.SendHeader(ctx, nil), testserver.Pause(ctx, m.limit()+fails), words)
+			return nil, cmp.Or(grpc.SendHeader(ctx, nil), testserver.Pause(ctx, m.limit()+fails), errPicker)
 		})
 		r := m.rig(t, s, setup{policy: m.brief(), inner: []unary{detached}}).ready()
 		w := serverWaiting(timeoutcfg.LevelConsumerService, m.limit())

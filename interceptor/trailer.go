@@ -12,7 +12,7 @@ import (
 // that gRPC makes but once is over when there is one.
 func (t *Timeouts) needsTrailer(conn *grpc.ClientConn, method string, typ interceptors.GRPCType, o *callOptions) bool {
 	return typ != interceptors.Unary || o.late != nil || t.network != nil || // they look at it for more
-		o.foreign || o.subtype != "" || t.trailers.Load() || // see noteFinish
+		o.foreign || o.subtype != "" || t.askTrailers.Load() || // see noteFinish
 		mayRetry(conn, method)
 }
 
@@ -53,7 +53,7 @@ func (h *handout) noteFinish(succeeded bool) {
 	replaced := silent && attempted || (s.finished || succeeded) && (!s.encoded || s.attempts == 0)
 	unconfirmed := c.trailer == nil && !s.encoded && (attempted || s.exceeded)
 	if s.unary && (replaced || unconfirmed || c.conn == nil) {
-		c.timeouts.trailers.Store(true)
+		c.timeouts.askTrailers.Store(true)
 	}
 }
 

@@ -87,9 +87,11 @@ func TestTrailerStaysUnasked(t *testing.T) {
 			return nil
 		},
 		"a content-subtype": func(r *rig) error {
+			r.warm()
 			return errorOf(r.call(r.tb.Context(), payload(1), grpc.CallContentSubtype("proto")))
 		},
 		"metadata that gRPC refuses": func(r *rig) error {
+			r.warm()
 			ctx := metadata.AppendToOutgoingContext(r.tb.Context(), "key", "\x01")
 			if err := errorOf(r.call(ctx, payload(1))); status.Code(err) != codes.Internal {
 				return fmt.Errorf("got %w", err)
@@ -106,9 +108,6 @@ func TestTrailerStaysUnasked(t *testing.T) {
 				}
 				return s.DialContext(ctx, target)
 			}})
-			if name != "no connection yet" {
-				r.warm()
-			}
 			if err := before(r); err != nil {
 				t.Fatal(err)
 			}
@@ -144,8 +143,7 @@ func TestTrailerWithoutChannel(t *testing.T) {
 // TestEmptyClientConn: tests of what calls an interceptor may give it one.
 func TestEmptyClientConn(t *testing.T) {
 	t.Parallel()
-	words := status.Error(codes.DeadlineExceeded, "context deadline exceeded while waiting for connections to become ready")
-	for _, want := range []error{nil, words} {
+	for _, want := range []error{nil, errPicker} {
 		invoke := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return want }
 		err := interceptor.New(nil).UnaryClientInterceptor()(t.Context(), testserver.UnaryCall, payload(1), nil, new(grpc.ClientConn), invoke)
 		if status.Code(err) != status.Code(want) {
@@ -259,7 +257,7 @@ func TestPickersWordsOnAConnection(t *testing.T) {
 			if err := testserver.Pause(ctx, m.limit()+fails); err != nil {
 				return nil, err
 			}
-			return nil, status.Error(codes.DeadlineExceeded, "context deadline exceeded while waiting for connections to become ready")
+			return nil, errPicker
 		})
 		r := m.rig(t, s, setup{policy: m.brief(), inner: []unary{detached}})
 		r.expired(errorOf(r.call(t.Context(), payload(10))), serverWaiting(timeoutcfg.LevelConsumerService, m.limit()))
@@ -279,7 +277,7 @@ func TestPickersWordsDespiteAConnection(t *testing.T) {
 				if err := invoke(ctx, method, req, reply, cc, opts...); err == nil {
 					return nil
 				}
-				return status.Error(codes.DeadlineExceeded, "context deadline exceeded while waiting for connections to become ready")
+				return errPicker
 			},
 		}})
 		e := as(t, errorOf(r.call(t.Context(), payload(1))))
