@@ -1,8 +1,10 @@
 package interceptor
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"regexp"
 	"runtime"
 	"slices"
 	"testing"
@@ -127,16 +129,18 @@ func TestDeadlineIsTheCallersOwn(t *testing.T) {
 
 // gRPC derives its context from the call's own. One derived from a context around
 // that costs a goroutine, which must not outlive the call.
-func TestContextsOfACallAndGoroutines(t *testing.T) { //nolint:paralleltest // it counts goroutines
+func TestContextsOfACallAndGoroutines(t *testing.T) {
+	t.Parallel()
 	for name, derive := range derivations() {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // it counts goroutines
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				const calls = 100
 				want := 0
 				if name == "WithCancel of WithValue" {
 					want = calls
 				}
-				before := runtime.NumGoroutine()
+				before := goroutinesOfCaller(t)
 				ended := make([]func(), 0, calls)
 				for range calls {
 					c, ctx := newCallContext(t.Context(), time.Now().Add(time.Hour))
@@ -144,19 +148,40 @@ func TestContextsOfACallAndGoroutines(t *testing.T) { //nolint:paralleltest // i
 					t.Cleanup(cancel)
 					ended = append(ended, func() { c.end(context.Canceled, nil) })
 				}
-				if got := runtime.NumGoroutine() - before; got < want-calls/10 || got > want+calls/10 { // some of other tests may end
+				if got := goroutinesOfCaller(t) - before; got != want {
 					t.Errorf("%d goroutines for %d contexts, want %d", got, calls, want)
 				}
 				for _, end := range ended {
 					end()
 				}
 				synctest.Wait()
-				if got := runtime.NumGoroutine() - before; got > calls/10 {
+				if got := goroutinesOfCaller(t) - before; got != 0 {
 					t.Errorf("%d goroutines are left", got)
 				}
 			})
 		})
 	}
+}
+
+// goroutinesOfCaller counts the goroutines that the calling one has started and that
+// still run. The runtime's own count has those of all tests, which come and go
+// meanwhile.
+func goroutinesOfCaller(t *testing.T) int {
+	t.Helper()
+	stacks := make([]byte, 1<<20)
+	for n := runtime.Stack(stacks, true); ; n = runtime.Stack(stacks, true) {
+		if n < len(stacks) {
+			stacks = stacks[:n]
+			break
+		}
+		stacks = make([]byte, 2*len(stacks))
+	}
+	caller := regexp.MustCompile(`^goroutine \d+`).Find(stacks) // its stack comes first
+	if caller == nil {
+		t.Fatalf("the stacks begin with %.40q, not with the caller's", stacks)
+	}
+	started := slices.Concat([]byte(" in "), caller, []byte("\n"))
+	return bytes.Count(stacks, started)
 }
 
 func TestFollowersOfACallContext(t *testing.T) {
