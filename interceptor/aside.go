@@ -48,8 +48,8 @@ func (t *Timeouts) invokeAside(c *call, room []grpc.CallOption, req any, o *call
 	k, h := o.late, c.handout()
 	defer o.future.end(c)
 	opts := c.optionsAmong(room, k.targets.opts, o, (*finishWitness)(h).onFinish)
-	release := c.begin()
-	defer release()
+	c.begin()
+	defer c.caller.cut()
 	go k.run(func() error { return invoker(h, c.method, req, k.unary.reply.own, c.conn, opts...) })
 	select {
 	case <-k.left:

@@ -62,14 +62,16 @@ func inTurns(b *testing.B, rounds int, turns []turn) {
 func BenchmarkInTurns(b *testing.B) {
 	const calls = 400
 	req := payload(64)
-	for caller, ctx := range callers(b) {
+	for caller, next := range callers(b) {
 		var turns []turn
 		for _, peer := range peers(b) {
 			turns = append(turns, turn{peer.name, func() error {
 				for range calls {
+					ctx, cancel := next()
 					if err := peer.unary(ctx, benchMethod, req, nil, nil, standIn); err != nil {
 						return fmt.Errorf("%s: %w", peer.name, err)
 					}
+					cancel()
 				}
 				return nil
 			}})
@@ -91,17 +93,17 @@ func BenchmarkRoundTripInTurns(b *testing.B) {
 	for _, peer := range peers(b) {
 		conns[peer.name] = server.Dial(grpc.WithChainUnaryInterceptor(peer.unary))
 	}
-	for caller, ctx := range callers(b) {
+	for caller, next := range callers(b) {
 		var turns []turn
 		for name, conn := range conns {
-			turns = append(turns, turn{name, func() error { return roundTrips(ctx, conn) }})
+			turns = append(turns, turn{name, func() error { return roundTrips(next, conn) }})
 		}
 		b.Run("caller="+caller, func(b *testing.B) { inTurns(b, rounds, turns) })
 	}
 }
 
 // roundTrips makes 20 calls each with 32 callers for each processor.
-func roundTrips(ctx context.Context, conn *grpc.ClientConn) error {
+func roundTrips(next func() (context.Context, context.CancelFunc), conn *grpc.ClientConn) error {
 	client := testpb.NewTestServiceClient(conn)
 	req := payload(64)
 	failed := make([]error, 32*runtime.GOMAXPROCS(0))
@@ -109,7 +111,10 @@ func roundTrips(ctx context.Context, conn *grpc.ClientConn) error {
 	for i := range failed {
 		callers.Go(func() {
 			for range 20 {
-				if _, err := client.UnaryCall(ctx, req); err != nil {
+				ctx, cancel := next()
+				_, err := client.UnaryCall(ctx, req)
+				cancel()
+				if err != nil {
 					failed[i] = err
 					return
 				}

@@ -62,28 +62,38 @@ func withDeadline(
 
 const benchMethod = "/grpc.testing.TestService/UnaryCall"
 
-// callers are the contexts that calls are made with: one that cannot be cancelled, and
-// one that can.
-func callers(b *testing.B) map[string]context.Context {
+// callers are the contexts that calls are made with: one that cannot be cancelled, one
+// that can, and one of its own for each call.
+func callers(b *testing.B) map[string]func() (context.Context, context.CancelFunc) {
 	b.Helper()
+	one := func(ctx context.Context) func() (context.Context, context.CancelFunc) {
+		return func() (context.Context, context.CancelFunc) { return ctx, func() {} }
+	}
 	cancelable, cancel := context.WithCancel(b.Context())
 	b.Cleanup(cancel)
-	return map[string]context.Context{"background": context.Background(), "cancelable": cancelable}
+	return map[string]func() (context.Context, context.CancelFunc){
+		"background": one(context.Background()),
+		"cancelable": one(cancelable),
+		"handler":    func() (context.Context, context.CancelFunc) { return context.WithCancel(cancelable) },
+	}
 }
 
 // BenchmarkInterceptor is the interceptor's own work: what stands in for gRPC encodes the
 // request with the call's codec, reads its bytes once, and derives and ends a context. A
-// caller whose context can be cancelled has the call tied to it besides.
+// caller whose context can be cancelled has the call tied to it besides; a server's
+// handler has one that is made and ended for each call, which is measured as well.
 func BenchmarkInterceptor(b *testing.B) {
 	req := payload(64)
 	for _, peer := range peers(b) {
-		for caller, ctx := range callers(b) {
+		for caller, next := range callers(b) {
 			b.Run("peer="+peer.name+"/caller="+caller, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
+					ctx, cancel := next()
 					if err := peer.unary(ctx, benchMethod, req, nil, nil, standIn); err != nil {
 						b.Fatal(err)
 					}
+					cancel()
 				}
 			})
 		}

@@ -34,6 +34,7 @@ type call struct {
 	followers *follower // beside the first
 
 	// What the next call has too.
+	caller        tie    // to the caller's context
 	onParentEnded func() // parentEnded
 	method        string
 	word          word // the policy's on that method
@@ -84,7 +85,7 @@ func (t *Timeouts) newCall(
 ) (c *call, room []grpc.CallOption) {
 	policy, undecided := t.policies.of(conn)
 	undecided = undecided && o.limit == nil && !outranks(policy.Resolve(method).Level)
-	c = t.idle.take()
+	c = t.idle.take(ctx.Done())
 	h, room := c.handOut(t.needsTrailer(conn, method, typ, o))
 	h.parent, h.rare = ctx, o.rare(undecided)
 	c.id = futuremap.NextID()
@@ -147,20 +148,14 @@ func (w *word) ask(policy *timeoutcfg.Policy, method string) {
 // request it is all that gRPC keeps for a retry.
 const messageHeaderSize = 5
 
-// begin puts the call in flight: from here on exactly one event completes it. The
-// function that it returns undoes the tie to the caller's context.
-func (c *call) begin() (release func() bool) {
+// begin puts the call in flight: from here on exactly one event completes it. After the
+// end its tie to the caller's context is to be cut.
+func (c *call) begin() {
 	c.timeouts.calls.Register(&c.inFlight, c.id, c.seen.start, c.limit.had)
 	if open := c.handout().rare.openLimit(); open != nil {
 		c.timeouts.policies.await(open, c.target())
 	}
-	if c.handout().parent.Done() == nil {
-		return func() bool { return true }
-	}
-	if c.onParentEnded == nil {
-		c.onParentEnded = c.parentEnded
-	}
-	return context.AfterFunc(c.handout().parent, c.onParentEnded)
+	c.tie()
 }
 
 // complete is called when gRPC has ended the call with err. It reports whether that
@@ -214,15 +209,16 @@ func (c *call) late() *lateCall { return c.handout().rare.lateCall() }
 
 // parentEnded completes the call because its caller's context has ended. When
 // that is the deadline which is the call's limit, it is the same expiry that the
-// timer is about to report.
+// timer is about to report. By a tie that was kept it may run when the call is idle.
 func (c *call) parentEnded() {
-	err := c.handout().parent.Err()
-	if errors.Is(err, context.DeadlineExceeded) {
-		c.timeouts.calls.Expire(&c.inFlight)
+	if !c.timeouts.calls.Drop(&c.inFlight) {
 		return
 	}
-	if c.timeouts.calls.Drop(&c.inFlight) {
-		c.handout().end(err, nil)
+	h := c.handout()
+	if err := h.parent.Err(); errors.Is(err, context.DeadlineExceeded) {
+		h.expire()
+	} else {
+		h.end(err, nil)
 	}
 }
 

@@ -113,7 +113,7 @@ func steps() []time.Duration {
 func afterStep(step time.Duration) *Timeouts {
 	timeouts := New(nil, WithLogger(nil))
 	timeouts.idle.pool.New = func() any {
-		c := new(idleCalls).take()
+		c := new(idleCalls).take(nil)
 		c.clock.read = readBefore(step)
 		return c
 	}

@@ -48,8 +48,8 @@ func TestGRPCIsFirst(t *testing.T) {
 				timeouts := New(nil, WithLogger(nil))
 				c, _ := timeouts.newCall(t.Context(), "/a.B/C", of.typ, nil, &callOptions{})
 				c.limit.had = time.Hour // the timer does not run
-				release := c.begin()
-				defer release()
+				c.begin()
+				defer c.caller.cut()
 				c.limit.at = time.Now().Add(tt.early)
 				send := func(messages int) {
 					s := c.handout().witnessed()

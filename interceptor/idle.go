@@ -10,12 +10,13 @@ import (
 // for a call.
 type idleCalls struct{ pool sync.Pool }
 
-// take returns a call of which nothing is known.
-func (i *idleCalls) take() *call {
-	if c, ok := i.pool.Get().(*call); ok {
+// take returns a call of which nothing is known, for a caller whose context has done.
+func (i *idleCalls) take(done <-chan struct{}) *call {
+	if c, ok := i.pool.Get().(*call); ok && c.caller.next(done) {
 		return c
 	}
 	c := new(call)
+	c.caller.next(done)
 	c.seen.last = &c.seen.inline
 	return c
 }

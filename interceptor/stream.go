@@ -50,13 +50,14 @@ func (t *Timeouts) openStream(
 		c.handout().end(context.Canceled, nil)
 		return nil, finished(opts, c.fail(c.notStarted(), nil))
 	}
-	s := &clientStream{call: c, desc: desc, release: c.begin()}
+	s := &clientStream{call: c, desc: desc}
+	c.begin() //nolint:contextcheck // the call has ctx
 	opened := false
 	defer func() {
 		if !opened { // also when an interceptor further in panics
 			t.calls.Drop(&c.inFlight)
 			c.handout().end(context.Canceled, nil)
-			s.release()
+			c.caller.cut()
 			c.over()
 		}
 	}()
@@ -87,9 +88,8 @@ func (t *Timeouts) openStream(
 type clientStream struct {
 	grpc.ClientStream
 
-	call    *call
-	desc    *grpc.StreamDesc
-	release func() bool // undoes the tie to the caller's context
+	call *call
+	desc *grpc.StreamDesc
 
 	finish  atomic.Pointer[error] // what gRPC said when it had finished; nil: not yet
 	follows atomic.Bool           // the end of the call's context, since then
@@ -201,7 +201,7 @@ func (s *clientStream) endWithContext() {
 // user is told: the same TimeoutError always, or err.
 func (s *clientStream) end(err error) error {
 	s.once.Do(func() {
-		defer s.release()
+		defer s.call.caller.cut()
 		defer s.call.over()
 		s.instead = s.call.settle(err, nil)
 	})

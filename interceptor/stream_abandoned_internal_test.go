@@ -224,21 +224,21 @@ func TestAbandonedAndBegunAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		timeouts := New(nil, WithLogger(nil))
 		c, _ := timeouts.newCall(t.Context(), "/a.B/C", interceptors.BidiStream, nil, &callOptions{})
-		ended := false
-		undo := c.begin()
-		s := &clientStream{call: c, desc: &grpc.StreamDesc{}, release: func() bool { ended = true; return undo() }}
+		c.begin()
+		s := &clientStream{call: c, desc: &grpc.StreamDesc{}}
+		ended := func() bool { return c.caller.undo == nil }
 		c.seen.noteOpened()
 		s.onFinish(status.Error(codes.DeadlineExceeded, "the first run"))
 		c.handout().noteAttempt(t.Context(), false)
 		timeouts.calls.Expire(&c.inFlight)
 		synctest.Wait()
-		if ended || c.handout().Err() == nil {
-			t.Errorf("ended: %v, the context: %v", ended, c.handout().Err())
+		if ended() || c.handout().Err() == nil {
+			t.Errorf("ended: %v, the context: %v", ended(), c.handout().Err())
 		}
 		s.onFinish(status.Error(codes.DeadlineExceeded, "the second run"))
 		te, _ := errors.AsType[*TimeoutError](s.end(nil))
-		if !ended || te == nil || status.Convert(te.Cause).Message() != "the second run" {
-			t.Errorf("ended: %v, with %v", ended, te)
+		if !ended() || te == nil || status.Convert(te.Cause).Message() != "the second run" {
+			t.Errorf("ended: %v, with %v", ended(), te)
 		}
 	})
 }

@@ -61,7 +61,7 @@ func encode(t *testing.T, c *call, text string) transport {
 // bareCall returns a call that is in no table.
 func bareCall() *call {
 	h := &handout{rare: &rare{codec: wholeBytes{textCodec{}}}}
-	c := new(idleCalls).take()
+	c := new(idleCalls).take(nil)
 	c.timeouts, c.inFlight.Call, h.call = &Timeouts{}, h, c
 	c.seen.start, c.seen.mu = time.Now(), &h.mu
 	return c

@@ -43,16 +43,17 @@ func (t *Timeouts) invokeUnary(
 		}
 		h.rare.late = nil // nothing comes late
 	}
-	release, returned := c.begin(), false
+	c.begin() //nolint:contextcheck // the call has ctx
+	returned := false
 	defer func() {
-		untied := release()
+		again := c.loosen(returned && h.rare.openLimit() == nil)
 		if !returned { // after a panic in an interceptor further in
 			t.calls.Drop(&c.inFlight)
 			h.end(context.Canceled, nil)
 		}
 		c.over()
 		o.future.end(c)
-		if untied && returned && h.rare.openLimit() == nil {
+		if again {
 			c.retire()
 		}
 	}()
