@@ -2,6 +2,7 @@ package interceptor_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -63,7 +64,7 @@ func withDeadline(
 const benchMethod = "/grpc.testing.TestService/UnaryCall"
 
 // callers are the contexts that calls are made with: one that cannot be cancelled, one
-// that can, and one of its own for each call.
+// that can, one of its own for each call, and one for each hundred calls.
 func callers(b *testing.B) map[string]func() (context.Context, context.CancelFunc) {
 	b.Helper()
 	one := func(ctx context.Context) func() (context.Context, context.CancelFunc) {
@@ -75,25 +76,50 @@ func callers(b *testing.B) map[string]func() (context.Context, context.CancelFun
 		"background": one(context.Background()),
 		"cancelable": one(cancelable),
 		"handler":    func() (context.Context, context.CancelFunc) { return context.WithCancel(cancelable) },
+		"job":        jobs(cancelable, 100),
+	}
+}
+
+// jobs returns a context for each so many calls.
+func jobs(parent context.Context, calls int) func() (context.Context, context.CancelFunc) {
+	var mu sync.Mutex
+	var job context.Context
+	end, made := func() {}, 0
+	return func() (context.Context, context.CancelFunc) {
+		mu.Lock()
+		defer mu.Unlock()
+		if made%calls == 0 {
+			end()
+			job, end = context.WithCancel(parent) //nolint:fatcontext // none is made of another
+		}
+		made++
+		return job, func() {}
 	}
 }
 
 // BenchmarkInterceptor is the interceptor's own work: what stands in for gRPC encodes the
 // request with the call's codec, reads its bytes once, and derives and ends a context. A
 // caller whose context can be cancelled has the call tied to it besides; a server's
-// handler has one that is made and ended for each call, which is measured as well.
+// handler has one that is made and ended for each call, which is measured as well, and a
+// job one for each hundred.
 func BenchmarkInterceptor(b *testing.B) {
 	req := payload(64)
 	for _, peer := range peers(b) {
 		for caller, next := range callers(b) {
 			b.Run("peer="+peer.name+"/caller="+caller, func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
+				call := func() {
 					ctx, cancel := next()
+					defer cancel()
 					if err := peer.unary(ctx, benchMethod, req, nil, nil, standIn); err != nil {
 						b.Fatal(err)
 					}
-					cancel()
+				}
+				for range 100 { // what is kept from call to call is there
+					call()
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					call()
 				}
 			})
 		}

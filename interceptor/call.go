@@ -85,7 +85,11 @@ func (t *Timeouts) newCall(
 ) (c *call, room []grpc.CallOption) {
 	policy, undecided := t.policies.of(conn)
 	undecided = undecided && o.limit == nil && !outranks(policy.Resolve(method).Level)
-	c = t.idle.take(ctx.Done())
+	if typ == interceptors.Unary {
+		c = t.idle.take(ctx.Done())
+	} else {
+		c = freshCall(ctx.Done())
+	}
 	h, room := c.handOut(t.needsTrailer(conn, method, typ, o))
 	h.parent, h.rare = ctx, o.rare(undecided)
 	c.id = futuremap.NextID()
@@ -148,8 +152,8 @@ func (w *word) ask(policy *timeoutcfg.Policy, method string) {
 // request it is all that gRPC keeps for a retry.
 const messageHeaderSize = 5
 
-// begin puts the call in flight: from here on exactly one event completes it. After the
-// end its tie to the caller's context is to be cut.
+// begin puts the call in flight: from here on exactly one event completes it. At the end
+// its tie to the caller's context is to be cut, or loosened.
 func (c *call) begin() {
 	c.timeouts.calls.Register(&c.inFlight, c.id, c.seen.start, c.limit.had)
 	if open := c.handout().rare.openLimit(); open != nil {
@@ -245,7 +249,7 @@ func (c *call) untie() {
 
 // retire gives the call, which is over, to the next one. Whoever still holds what it
 // has handed out finds nobody there. It is for calls of which that is all that
-// anybody may hold: its tie to the caller's context is undone, and it did not wait for
+// anybody may hold: its tie to the caller's context is loosened, and it did not wait for
 // a publication.
 func (c *call) retire() {
 	if !c.parted {

@@ -10,18 +10,25 @@ import (
 // for a call.
 type idleCalls struct{ pool sync.Pool }
 
-// take returns a call of which nothing is known, for a caller whose context has done.
+// take returns a call of which nothing is known. done is that of its caller's context.
 func (i *idleCalls) take(done <-chan struct{}) *call {
 	if c, ok := i.pool.Get().(*call); ok && c.caller.next(done) {
 		return c
 	}
+	return freshCall(done)
+}
+
+// freshCall is take for a stream. No other call will have its object, and maybe nobody
+// but its caller's context holds it, which a kept tie would not.
+func freshCall(done <-chan struct{}) *call {
 	c := new(call)
 	c.caller.next(done)
 	c.seen.last = &c.seen.inline
 	return c
 }
 
-// put takes a call that is over. Nobody may hold it: see call.retire.
+// put takes a call that is over. Who holds it may only look whether it is in flight: see
+// call.retire.
 func (i *idleCalls) put(c *call) {
 	c.reset()
 	i.pool.Put(c)

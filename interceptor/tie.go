@@ -16,21 +16,22 @@ import (
 // there.
 type tie struct {
 	done  <-chan struct{} // of the context that the call is tied to, or was last; nil: that has no end
-	inRow int8            // calls, one after another, with that context
+	inRow int8            // calls, one after another, with that context; more than worthKeeping count as one more
 	kept  bool
 	undo  func() bool // reports whether the call's end with the context is off; nil: there is no tie
 }
 
-// worthKeeping is the number of calls in a row with the same context from which on ties
-// to it are kept: a server's handler, whose context will not be seen again, makes fewer
-// as a rule, and each tie that is there when it ends costs a goroutine then.
-const worthKeeping = 8
+// worthKeeping is the number of calls in a row with the same context after which a tie
+// to it is kept. One that is there when the context ends costs a goroutine and the call
+// object, as much as ten or twenty ties that are not kept; a server's handler, whose
+// context will not be seen again, is to be spared that.
+const worthKeeping = 64
 
 // next makes the tie, of a call that is idle, that of a call with another context, or
 // with the same. It reports false where it cannot: the end of the last one is at work.
 func (t *tie) next(done <-chan struct{}) bool {
 	if t.done == done {
-		t.inRow = min(t.inRow+1, worthKeeping)
+		t.inRow = min(t.inRow+1, worthKeeping+1)
 		return true
 	}
 	t.done, t.inRow = done, 1
@@ -76,11 +77,12 @@ func (t *tie) keep(origin context.Context, c *call) {
 	}
 }
 
-// loosen parts the call, which is over or about to be, from its caller's context, and
-// reports whether the next call may have it, which again allows: then a tie that was
-// kept stays.
+// loosen cuts the tie of a call which is over or about to be, but for one that was kept
+// for the next call, if again allows that there is one. It reports whether there may be:
+// the end of the context will not touch the call any more, or by a tie that was kept,
+// which looks whether the call is in flight and at nothing else.
 func (c *call) loosen(again bool) bool {
-	if again && c.caller.kept && c.handout().parent.Err() == nil {
+	if again && c.caller.kept {
 		return true
 	}
 	return c.caller.cut() && again
@@ -98,7 +100,7 @@ func (t *tie) cut() bool {
 
 // originOf returns the context of the library's own kind whose end is that of ctx: what
 // WithCancel or WithTimeout had made before others hung values on it. nil: there is
-// none, and who is tied to ctx has a goroutine that waits for its end.
+// none, and a tie to ctx may take a goroutine that waits for its end.
 func originOf(ctx context.Context) context.Context {
 	origin, ok := ctx.Value(originKey).(context.Context)
 	if !ok || origin.Done() != ctx.Done() {

