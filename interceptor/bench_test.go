@@ -2,7 +2,6 @@ package interceptor_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
@@ -80,14 +79,11 @@ func callers(b *testing.B) map[string]func() (context.Context, context.CancelFun
 	}
 }
 
-// jobs returns a context for each so many calls.
+// jobs returns a context for each so many calls, of one goroutine.
 func jobs(parent context.Context, calls int) func() (context.Context, context.CancelFunc) {
-	var mu sync.Mutex
 	var job context.Context
 	end, made := func() {}, 0
 	return func() (context.Context, context.CancelFunc) {
-		mu.Lock()
-		defer mu.Unlock()
 		if made%calls == 0 {
 			end()
 			job, end = context.WithCancel(parent) //nolint:fatcontext // none is made of another
