@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
@@ -380,7 +381,13 @@ func isDeadlineExceeded(err error) bool {
 // the limit. It comes with a trailer; of a call that has not asked for it, the words count
 // where the channel has no connection.
 func (c *call) saysItself() bool {
-	return c.trailer != nil || c.conn == nil || c.conn.GetState() != connectivity.Ready
+	return c.trailer != nil || c.conn == nil || !isReady(c.conn)
+}
+
+// isReady reports whether a channel has a connection. A test's empty grpc.ClientConn,
+// which has no target, has no state to ask for either.
+func isReady(conn *grpc.ClientConn) bool {
+	return conn.Target() != "" && conn.GetState() == connectivity.Ready
 }
 
 // waitedForConnection recognises the two wordings of gRPC's picker for a context

@@ -9,7 +9,6 @@ import (
 
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 )
@@ -93,7 +92,7 @@ func (k *lateCall) awaitsServer(e *ending) bool {
 	default:
 		// A request that a server has not processed is sent again by itself, once there
 		// is a connection; whether it waits for one, only gRPC's words tell.
-		return c.conn == nil || c.conn.GetState() == connectivity.Ready
+		return c.conn == nil || isReady(c.conn)
 	}
 }
 

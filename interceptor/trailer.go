@@ -3,7 +3,6 @@ package interceptor
 import (
 	"github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/metadata"
 )
 
@@ -18,10 +17,9 @@ func (t *Timeouts) needsTrailer(conn *grpc.ClientConn, method string, typ interc
 
 // mayRetry reports whether gRPC may make a call of the method again by a retry policy,
 // which it may be just about to get: a channel that is not ready may not have its service
-// config yet. (A test's empty grpc.ClientConn has no target, and no state to ask for.)
+// config yet.
 func mayRetry(conn *grpc.ClientConn, method string) bool {
-	return conn != nil && (conn.GetMethodConfig(method).RetryPolicy != nil ||
-		conn.Target() == "" || conn.GetState() != connectivity.Ready)
+	return conn != nil && (conn.GetMethodConfig(method).RetryPolicy != nil || !isReady(conn))
 }
 
 // noteFinish takes down what gRPC leaves when it has finished with a run of the call: the

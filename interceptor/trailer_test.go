@@ -3,6 +3,7 @@ package interceptor_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/encoding"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -150,6 +153,44 @@ func TestEmptyClientConn(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
+}
+
+// TestEmptyClientConnAndLateResponses: nothing says that such a call waits for its server
+// only, so it does not live on.
+func TestEmptyClientConnAndLateResponses(t *testing.T) {
+	bubble(t, "bufconn", func(t *testing.T) {
+		invoke := func(ctx context.Context, _ string, req, _ any, _ *grpc.ClientConn, opts ...grpc.CallOption) error {
+			var creds credentials.PerRPCCredentials
+			var codec encoding.CodecV2
+			for _, o := range opts {
+				switch o := o.(type) {
+				case grpc.PerRPCCredsCallOption:
+					creds = o.Creds
+				case grpc.ForceCodecV2CallOption:
+					codec = o.CodecV2
+				}
+			}
+			if _, err := creds.GetRequestMetadata(ctx); err != nil {
+				return err
+			}
+			data, err := codec.Marshal(req)
+			if err != nil {
+				return err
+			}
+			if _, err := io.Copy(io.Discard, data.Reader()); err != nil {
+				return err
+			}
+			data.Free()
+			<-ctx.Done()
+			return status.FromContextError(ctx.Err()).Err()
+		}
+		call := interceptor.New(parse(t, within3s), interceptor.WithLateResponses(time.Hour)).UnaryClientInterceptor()
+		began := time.Now()
+		err := call(t.Context(), testserver.UnaryCall, payload(1), &testpb.SimpleResponse{}, new(grpc.ClientConn), invoke)
+		if e := as(t, err); e.Side != interceptor.ServerSide || time.Since(began) != 3*time.Second {
+			t.Errorf("after %v: %s", time.Since(began), e.Message())
+		}
+	})
 }
 
 // TestDeadlineExceededFromWithin: the server said something else, and an interceptor
